@@ -1,0 +1,2 @@
+//! unstall
+fn main() {}

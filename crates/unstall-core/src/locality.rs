@@ -1,0 +1,1 @@
+//! Which addresses and names never leave this host.
