@@ -1,0 +1,28 @@
+//! Which failure speaks for a whole race.
+
+use crate::outcome::Outcome;
+
+/// From the outcome that tells most to the one that tells least.
+const PRECEDENCE: [Outcome; 9] = [
+    Outcome::TimedOut,
+    Outcome::NotPermitted,
+    Outcome::Exhausted,
+    Outcome::Refused,
+    Outcome::Unknown,
+    Outcome::Unreachable,
+    Outcome::NotAvailable,
+    Outcome::NoName,
+    Outcome::Cancelled,
+];
+
+pub(super) fn more_telling(so_far: Option<Outcome>, outcome: Outcome) -> Outcome {
+    let outcome = if outcome == Outcome::SelfConnected { Outcome::Refused } else { outcome };
+    match so_far {
+        Some(so_far) if rank(so_far) <= rank(outcome) => so_far,
+        _ => outcome,
+    }
+}
+
+fn rank(outcome: Outcome) -> usize {
+    PRECEDENCE.iter().position(|&listed| listed == outcome).unwrap_or(PRECEDENCE.len())
+}
