@@ -1,2 +1,69 @@
-//! xtask
-fn main() {}
+//! Builds, tests and documents unstall.
+//!
+//! One file per command; [`run`] is what they share: steps that are run one after another, whatever the earlier ones
+//! came to, and a summary that says what ran, what failed and what was left out.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod docs;
+mod licences;
+mod lint;
+mod msrv;
+mod run;
+mod test;
+mod transcript;
+mod windows;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Builds, tests and documents unstall.",
+    arg_required_else_help = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every test this machine can run, and say which ones were left out and why.
+    Test(test::Options),
+    /// Check format, lints, documentation, licences and the promises that no compiler checks.
+    Lint,
+    /// Write the generated documents: findings, schema, man pages, the README's transcripts.
+    Docs(docs::Options),
+    /// Run the benchmarks and print the ratios to std.
+    Bench(bench::Options),
+    /// Check that the workspace compiles with the minimum supported Rust version, where that compiler is at hand.
+    Msrv,
+    /// Build and test for Windows: cross compiler, Wine.
+    Windows {
+        #[command(subcommand)]
+        command: windows::Command,
+    },
+    /// Run one of the README's transcripts in a network namespace of its own (called by `docs`).
+    #[command(hide = true)]
+    Transcript { name: String },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = workspace::enter().and_then(|workspace| match arguments.command {
+        Command::Test(options) => test::run(&workspace, &options),
+        Command::Lint => lint::run(&workspace),
+        Command::Docs(options) => docs::run(&workspace, &options),
+        Command::Bench(options) => bench::run(&workspace, &options),
+        Command::Msrv => msrv::run(&workspace),
+        Command::Windows { command } => windows::run(&workspace, command),
+        Command::Transcript { name } => transcript::inside(&workspace, &name),
+    });
+    result.unwrap_or_else(|sentence| {
+        eprintln!("cargo xtask: {sentence}");
+        ExitCode::FAILURE
+    })
+}

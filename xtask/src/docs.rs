@@ -1,0 +1,141 @@
+//! `cargo xtask docs`: the documents that are written by the program itself.
+//!
+//! Findings, schema and man pages come from the program's own tables and are compared letter by letter. Transcripts in
+//! README.md come from real runs, so `--check` compares them with every figure masked.
+
+use crate::run::Run;
+use crate::transcript;
+use crate::workspace::{Workspace, cargo};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Write nothing; fail if a document differs from what would be written.
+    #[arg(long)]
+    check: bool,
+}
+
+/// A document, and the arguments of `unstall` that print it.
+const DOCUMENTS: &[(&str, &[&str])] = &[("docs/FINDINGS.md", &["explain", "--markdown"])];
+
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, String> {
+    let mut run = Run::new(&workspace.target)?;
+    run.command("build unstall", &mut cargo(["build", "--release", "--package", "unstall-cli"]));
+    let program = program(workspace);
+    for (document, arguments) in DOCUMENTS {
+        run.step(document, || {
+            settle(&workspace.root.join(document), &printed(&program, arguments)?, options.check)
+        });
+    }
+    run.step("docs/man", || man_pages(workspace, &program, options.check));
+    match transcript::why_not() {
+        None => run.step("README.md: transcripts", || transcripts(workspace, &program, options.check)),
+        Some(why) => run.leave_out("README.md: transcripts", &why),
+    }
+    Ok(run.finish())
+}
+
+/// The release build of the program.
+pub(crate) fn program(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("release").join(format!("unstall{}", std::env::consts::EXE_SUFFIX))
+}
+
+fn printed(program: &Path, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("cannot run {}: {error}", program.display()))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("unstall {}: {}: {complaint}", arguments.join(" "), output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("unstall {}: {error}", arguments.join(" ")))
+}
+
+/// Writes the document, or compares it.
+fn settle(file: &Path, text: &str, check: bool) -> Result<(), String> {
+    let present = fs::read_to_string(file).unwrap_or_default();
+    if present == text {
+        return Ok(());
+    }
+    if check {
+        return Err(format!("{} is out of date: run cargo xtask docs", file.display()));
+    }
+    fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+fn man_pages(workspace: &Workspace, program: &Path, check: bool) -> Result<(), String> {
+    let fresh = workspace.target.join("man");
+    let committed = workspace.root.join("docs/man");
+    for folder in [&fresh, &committed] {
+        fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    }
+    printed(program, &["man", "--out", &fresh.to_string_lossy()])?;
+    let pages = names(&fresh)?;
+    for page in &pages {
+        let text =
+            fs::read_to_string(fresh.join(page)).map_err(|error| format!("cannot read {page}: {error}"))?;
+        settle(&committed.join(page), &text, check)?;
+    }
+    match names(&committed)?.iter().find(|page| !pages.contains(page)) {
+        Some(page) => Err(format!("docs/man/{page} belongs to no command any more: remove it")),
+        None => Ok(()),
+    }
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, String> {
+    let entries =
+        fs::read_dir(folder).map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+    Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+}
+
+/// Replaces (or compares) what stands between the marks `<!-- transcript NAME -->` and `<!-- end -->`.
+fn transcripts(workspace: &Workspace, program: &Path, check: bool) -> Result<(), String> {
+    let file = workspace.root.join("README.md");
+    let mut text = fs::read_to_string(&file).map_err(|error| format!("cannot read README.md: {error}"))?;
+    for name in transcript::names() {
+        let mark = format!("<!-- transcript {name} -->\n");
+        let start = text.find(&mark).ok_or_else(|| format!("README.md has no mark {mark}"))? + mark.len();
+        let end =
+            text[start..].find("<!-- end -->").ok_or("README.md: a transcript lacks its end mark")? + start;
+        let fresh = format!("```console\n{}```\n", transcript::run(program, name)?);
+        let differ = masked(&text[start..end]) != masked(&fresh);
+        if check && differ {
+            return Err(format!(
+                "README.md: the transcript {name} is out of date; the program now prints\n{fresh}"
+            ));
+        }
+        text.replace_range(start..end, &fresh);
+    }
+    if check { Ok(()) } else { settle(&file, &text, false) }
+}
+
+/// A transcript with what may differ from run to run taken out: figures, and the width of bars and columns.
+fn masked(text: &str) -> String {
+    let mut masked = String::new();
+    for c in text.chars() {
+        let replaced = match c {
+            '0'..='9' | '.' => '#',
+            '█' | '▓' | '▒' | '░' | '▏' | '▎' | '▍' | '▌' | '▋' | '▊' | '▉' | '=' | '-' => {
+                '-'
+            }
+            other => other,
+        };
+        let is_run = matches!(replaced, '#' | '-' | ' ');
+        if !(is_run && masked.ends_with(replaced)) {
+            masked.push(replaced);
+        }
+    }
+    masked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked;
+
+    #[test]
+    fn a_transcript_may_differ_in_its_figures_alone() {
+        assert_eq!(masked("connected after 0.21 ms  ██"), masked("connected after 12 ms █"));
+        assert_ne!(masked("refused after 0.21 ms"), masked("connected after 0.21 ms"));
+    }
+}

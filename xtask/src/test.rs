@@ -1,0 +1,115 @@
+//! `cargo xtask test`: every test this machine can run.
+
+use crate::run::Run;
+use crate::workspace::{Workspace, cargo, works};
+use cargo_metadata::TargetKind;
+use std::env;
+use std::fs;
+use std::process::{Command, ExitCode};
+
+/// The secondary paths: what an older kernel or another Unix would take. Each is forced by a `--cfg` flag and runs the
+/// tests of the packages in which it makes a difference. Listed in the root Cargo.toml too, for `unexpected_cfgs`.
+const FORCED: &[(&str, &[&str])] = &[
+    ("unstall_portable", &["unstall-sys", "unstall", "unstall-doctor"]),
+    ("unstall_no_sock_diag", &["unstall-sys", "unstall-doctor"]),
+    ("unstall_no_listener_table", &["unstall-sys", "unstall", "unstall-doctor"]),
+    ("unstall_no_port_range", &["unstall-sys", "unstall"]),
+];
+
+/// How long each fuzz target runs, in seconds. A smoke test: long runs are started by hand.
+const FUZZ_SECONDS: u32 = 5;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only the steps whose name contains this text.
+    #[arg(long, value_name = "TEXT")]
+    step: Option<String>,
+}
+
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, String> {
+    let mut run = Run::new(&workspace.target)?;
+    let mut command = |name: &str, command: &mut Command| {
+        if options.step.as_ref().is_none_or(|text| name.contains(text.as_str())) {
+            run.command(name, command);
+        }
+    };
+    command("all tests, doc examples included", &mut cargo(["test", "--workspace", "--all-features"]));
+    for (flag, packages) in FORCED {
+        command(&format!("forced path {flag}"), &mut forced(workspace, flag, packages));
+    }
+    for (name, mut check) in feature_checks(workspace) {
+        command(&name, &mut check);
+    }
+    if !workspace.targets(&TargetKind::Bench).is_empty() {
+        command("benchmarks compile", &mut cargo(["check", "--workspace", "--all-features", "--benches"]));
+    }
+    if options.step.as_ref().is_none_or(|text| "fuzz".contains(text.as_str()) || text.contains("fuzz")) {
+        fuzz(&mut run, workspace);
+    }
+    Ok(run.finish())
+}
+
+/// The tests of `packages` with a secondary path forced, in a target folder of its own so that the main build stays.
+fn forced(workspace: &Workspace, flag: &str, packages: &[&str]) -> Command {
+    let flags = format!("{} --cfg {flag}", env::var("RUSTFLAGS").unwrap_or_default());
+    let mut command = cargo(["test", "--all-features", "--lib", "--tests"]);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    command
+        .env("RUSTFLAGS", flags.trim())
+        .env("CARGO_TARGET_DIR", workspace.target.join("forced").join(flag));
+    command
+}
+
+/// Each package that has features compiles with none of them and with each alone; all together is what the tests use.
+fn feature_checks(workspace: &Workspace) -> Vec<(String, Command)> {
+    let mut checks = Vec::new();
+    for package in workspace.members() {
+        let features = package.features.keys().filter(|name| name.as_str() != "default");
+        let features: Vec<&str> = features.map(String::as_str).collect();
+        if features.is_empty() {
+            continue;
+        }
+        for feature in std::iter::once("").chain(features) {
+            let name = if feature.is_empty() { "no feature" } else { feature };
+            let arguments =
+                ["check", "--package", &package.name, "--no-default-features", "--features", feature];
+            checks.push((format!("compile {} with {name}", package.name), cargo(arguments)));
+        }
+    }
+    checks
+}
+
+/// Each fuzz target for a few seconds, if cargo-fuzz and a nightly compiler are here.
+fn fuzz(run: &mut Run, workspace: &Workspace) {
+    let targets = fuzz_targets(workspace);
+    if targets.is_empty() {
+        return;
+    }
+    if !works("rustup", &["run", "nightly", "rustc", "--version"]) {
+        return run.leave_out("fuzz targets", "no nightly compiler here (rustup toolchain install nightly)");
+    }
+    if !works("cargo", &["fuzz", "--version"]) {
+        return run.leave_out("fuzz targets", "cargo-fuzz is not installed (cargo install cargo-fuzz)");
+    }
+    for target in targets {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly", "cargo", "fuzz", "run", &target, "--"]);
+        command.arg(format!("-max_total_time={FUZZ_SECONDS}"));
+        // This program was started by the stable cargo, whose choice of compiler must not reach the nightly one.
+        command.env_remove("RUSTUP_TOOLCHAIN").env_remove("RUSTC").env_remove("CARGO");
+        command.env("CARGO_TARGET_DIR", workspace.target.join("fuzz"));
+        run.command(&format!("fuzz {target}, {FUZZ_SECONDS} s"), &mut command);
+    }
+}
+
+fn fuzz_targets(workspace: &Workspace) -> Vec<String> {
+    let folder = fs::read_dir(workspace.root.join("fuzz/fuzz_targets"));
+    let files = folder.into_iter().flatten().flatten().map(|entry| entry.path());
+    let sources = files.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let mut names: Vec<String> =
+        sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    names
+}

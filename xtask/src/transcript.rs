@@ -1,0 +1,127 @@
+//! The transcripts of README.md: real runs in a network namespace of their own, so that they show the same on every
+//! machine and touch nothing.
+
+use crate::docs;
+use crate::workspace::{Workspace, works};
+use std::env;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// A run that README.md shows.
+struct Transcript {
+    name: &'static str,
+    /// A server that is up meanwhile, and the address that shows that it is.
+    server: (&'static [&'static str], &'static str),
+    /// The arguments of `unstall`.
+    arguments: &'static [&'static str],
+}
+
+const PYTHON_ON_V4: &[&str] = &["python3", "-m", "http.server", "3000", "--bind", "127.0.0.1"];
+
+const TRANSCRIPTS: &[Transcript] = &[
+    Transcript {
+        name: "doctor",
+        server: (PYTHON_ON_V4, "127.0.0.1:3000"),
+        arguments: &["doctor", "localhost:3000"],
+    },
+    Transcript {
+        name: "connect",
+        server: (PYTHON_ON_V4, "127.0.0.1:3000"),
+        arguments: &["connect", "localhost:3000"],
+    },
+];
+
+/// The names of all transcripts, in the order of README.md.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TRANSCRIPTS.iter().map(|transcript| transcript.name)
+}
+
+/// Why transcripts cannot be made here; `None`: they can.
+pub(crate) fn why_not() -> Option<String> {
+    if !cfg!(target_os = "linux") {
+        return Some("they are made on Linux".to_owned());
+    }
+    if !works("unshare", &["--map-root-user", "--net", "--mount", "ip", "link", "set", "lo", "up"]) {
+        return Some(
+            "no private network namespace here (unshare, ip, and user namespaces are needed)".to_owned(),
+        );
+    }
+    (!works("python3", &["--version"])).then(|| "python3, whose server they show, is not here".to_owned())
+}
+
+/// Makes the transcript: the command line and what it prints.
+pub(crate) fn run(program: &Path, name: &str) -> Result<String, String> {
+    let this = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "--mount"]).arg(this).args(["transcript", name]);
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| format!("cannot run unshare: {error}"))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("transcript {name} with {}: {complaint}", program.display()));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("transcript {name}: {error}"))
+}
+
+/// Runs inside the namespace: sets it up, starts the server, runs the program, prints the transcript.
+pub(crate) fn inside(workspace: &Workspace, name: &str) -> Result<ExitCode, String> {
+    let transcript = TRANSCRIPTS.iter().find(|transcript| transcript.name == name);
+    let transcript = transcript.ok_or_else(|| format!("there is no transcript {name}"))?;
+    set_up(workspace)?;
+    let server = Server::start(transcript)?;
+    let mut program = Command::new(docs::program(workspace));
+    program.args(transcript.arguments).stdin(Stdio::null());
+    for variable in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+        program.env_remove(variable).env_remove(variable.to_uppercase());
+    }
+    let output = program.output().map_err(|error| format!("cannot run unstall: {error}"))?;
+    drop(server);
+    print!("$ unstall {}\n{}", transcript.arguments.join(" "), String::from_utf8_lossy(&output.stdout));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Brings loopback up and puts a plain hosts file over the machine's own, inside this namespace alone.
+fn set_up(workspace: &Workspace) -> Result<(), String> {
+    let hosts = workspace.target.join("transcript-hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n::1 localhost\n")
+        .map_err(|error| format!("cannot write {}: {error}", hosts.display()))?;
+    let hosts = hosts.to_string_lossy();
+    let steps: [&[&str]; 2] =
+        [&["ip", "link", "set", "lo", "up"], &["mount", "--bind", &hosts, "/etc/hosts"]];
+    match steps.iter().find(|step| !works(step[0], &step[1..])) {
+        Some(step) => Err(format!("failed inside the namespace: {}", step.join(" "))),
+        None => Ok(()),
+    }
+}
+
+/// A server that ends when this is dropped.
+struct Server(Child);
+
+impl Server {
+    fn start(transcript: &Transcript) -> Result<Self, String> {
+        let (command, address) = transcript.server;
+        let mut process = Command::new(command[0]);
+        process.args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = process.spawn().map_err(|error| format!("cannot start {}: {error}", command[0]))?;
+        let server = Self(child);
+        let address: SocketAddr = address.parse().map_err(|error| format!("{address}: {error}"))?;
+        for _ in 0..200 {
+            if TcpStream::connect(address).is_ok() {
+                return Ok(server);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Err(format!("{} did not listen on {address} within 10 s", command.join(" ")))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

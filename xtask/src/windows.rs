@@ -1,0 +1,158 @@
+//! `cargo xtask windows`: build, check and test for Windows on a Debian 12 machine.
+//!
+//! [`setup`] prepares a compiler of its own (no compiler of the machine is replaced or put before another), [`wine`]
+//! keeps the Wine prefixes. Elsewhere nothing of this is needed: `cargo build --target x86_64-pc-windows-gnu` or
+//! `-msvc` just works.
+
+mod apt;
+mod setup;
+mod wine;
+
+use crate::workspace::{Workspace, cargo};
+use clap::ValueEnum;
+use setup::Toolchain;
+use std::ffi::OsString;
+use std::process::{Command as Process, ExitCode, ExitStatus};
+
+/// What programs are built for.
+pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Prepare the cross compiler and Wine; does nothing where they are ready.
+    Setup,
+    /// `cargo build` for Windows.
+    Build(Passed),
+    /// `cargo clippy` for Windows; for another target (which is checked, not linked) add --target.
+    Clippy(Passed),
+    /// `cargo check` for Windows; for another target (which is checked, not linked) add --target.
+    Check(Passed),
+    /// `cargo test` for Windows, under Wine.
+    Test {
+        #[command(flatten)]
+        version: Version,
+        #[command(flatten)]
+        passed: Passed,
+    },
+    /// Build the command-line tool and run it under Wine.
+    Run {
+        #[command(flatten)]
+        version: Version,
+        /// The tool's own arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Print the variables that make plain cargo build for Windows, for a shell's `eval`.
+    Env {
+        #[command(flatten)]
+        version: Version,
+    },
+}
+
+/// Arguments for cargo.
+#[derive(clap::Args)]
+pub(crate) struct Passed {
+    /// Arguments for cargo: `-p unstall-sys --release`, ...
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// The Windows that Wine says it is.
+#[derive(clap::Args)]
+pub(crate) struct Version {
+    /// The Windows that Wine says it is.
+    #[arg(long = "windows", value_name = "VERSION", default_value = "10")]
+    windows: Windows,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Windows {
+    /// 10.0.18362: knows how to leave SYN retransmissions out.
+    #[value(name = "10")]
+    Ten,
+    /// 6.1.7601: does not.
+    #[value(name = "7")]
+    Seven,
+}
+
+pub(crate) fn run(workspace: &Workspace, command: Command) -> Result<ExitCode, String> {
+    let toolchain = Toolchain::ready()?;
+    let status = match command {
+        Command::Setup => {
+            wine::prefix(workspace, &toolchain, Windows::Ten)?;
+            println!("The cross compiler is in {}.", toolchain.root.display());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Build(passed) => finish(cargo_for_windows(&toolchain, "build").args(passed.arguments)),
+        Command::Clippy(passed) => finish(checking(&toolchain, "clippy", passed)),
+        Command::Check(passed) => finish(checking(&toolchain, "check", passed)),
+        Command::Test { version, passed } => {
+            let mut process = cargo_for_windows(&toolchain, "test");
+            finish(under_wine(workspace, &toolchain, version.windows, &mut process)?.args(passed.arguments))
+        }
+        Command::Run { version, arguments } => {
+            let mut process = cargo_for_windows(&toolchain, "run");
+            process.args(["--quiet", "--package", "unstall-cli", "--bin", "unstall", "--"]).args(arguments);
+            finish(under_wine(workspace, &toolchain, version.windows, &mut process)?)
+        }
+        Command::Env { version } => {
+            let prefix = wine::prefix(workspace, &toolchain, version.windows)?;
+            let variables = [toolchain.variables(), wine::variables(&prefix)].concat();
+            for (name, value) in variables {
+                println!("export {name}='{}'", value.to_string_lossy().replace('\'', r"'\''"));
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+    }?;
+    Ok(exit_code(status))
+}
+
+/// A call of cargo with the cross compiler and its own standard library.
+fn cargo_for_windows(toolchain: &Toolchain, subcommand: &str) -> Process {
+    let mut process = cargo_for(toolchain, subcommand);
+    process.args(["--target", TARGET]);
+    process
+}
+
+/// The same without a target yet.
+fn cargo_for(toolchain: &Toolchain, subcommand: &str) -> Process {
+    let mut process = cargo([subcommand, "-Zbuild-std=std,panic_abort,panic_unwind,test"]);
+    process.envs(toolchain.variables());
+    process
+}
+
+/// A call that compiles without linking, for Windows unless the caller names a target.
+fn checking(toolchain: &Toolchain, subcommand: &str, passed: Passed) -> Process {
+    let names_target = passed.arguments.iter().any(|argument| argument == "--target");
+    let mut process = if names_target {
+        cargo_for(toolchain, subcommand)
+    } else {
+        cargo_for_windows(toolchain, subcommand)
+    };
+    process.args(passed.arguments);
+    process
+}
+
+fn under_wine<'a>(
+    workspace: &Workspace,
+    toolchain: &Toolchain,
+    windows: Windows,
+    process: &'a mut Process,
+) -> Result<&'a mut Process, String> {
+    let prefix = wine::prefix(workspace, toolchain, windows)?;
+    Ok(process.envs(wine::variables(&prefix)))
+}
+
+/// Runs a command to its end, its output shown.
+fn finish(process: impl std::borrow::BorrowMut<Process>) -> Result<ExitStatus, String> {
+    let mut process = process;
+    let process = process.borrow_mut();
+    process
+        .status()
+        .map_err(|error| format!("cannot start {}: {error}", process.get_program().to_string_lossy()))
+}
+
+/// The status of a command as our own; 1 where it was ended by a signal.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
