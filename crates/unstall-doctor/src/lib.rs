@@ -1,1 +1,22 @@
-//! unstall-doctor
+//! Finds what stalls TCP connects on this machine, or on the way to a target, and says what to do about it.
+//!
+//! [`Doctor::run`] checks this machine, [`Doctor::run_targets`] checks targets; both give a [`Report`]. What was measured
+//! is in [`report`], what can be found is in [`findings`]: one table, from which the texts of `unstall explain`
+//! and `docs/FINDINGS.md` come too.
+//!
+//! A check either ran, could not run (and says why), or does not apply here: nothing unknown is ever reported as
+//! sound. Measuring and judging are apart, so every verdict is tested without the machine that would show it.
+#![forbid(unsafe_code)]
+
+mod checks;
+mod context;
+mod doctor;
+pub mod findings;
+pub mod report;
+mod stats;
+
+pub use checks::{CheckInfo, list_checks};
+pub use context::Options;
+pub use doctor::{Doctor, Event, Selection};
+pub use findings::{Finding, Severity, explain};
+pub use report::{ExitStatus, Report};

@@ -1,0 +1,110 @@
+//! The checks: what each measures and how it judges what it measured.
+//!
+//! A check is a type that implements [`Check`]: `measure` does the I/O and decides nothing, `judge` decides and does
+//! no I/O, so every threshold is tested with made-up measurements. The checks of this machine are listed in
+//! [`host::CHECKS`], those of a target in [`target::CHECKS`]; everything else (the runner, `--list-checks`, the JSON
+//! schema) reads these tables.
+
+pub(crate) mod host;
+mod run;
+pub(crate) mod target;
+
+use crate::context::Context;
+use crate::findings::Finding;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use std::time::Duration;
+
+pub(crate) use run::{Ran, run};
+
+/// Why a check has no measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotRun {
+    /// It should have been possible, and was not.
+    CouldNot(String),
+    /// There is nothing to measure here: another OS, a family that is off.
+    NotApplicable(String),
+}
+
+/// What `measure` gives.
+pub(crate) type Measured<D> = Result<D, NotRun>;
+
+/// One check.
+pub(crate) trait Check {
+    /// What it looks at: `()` for this machine, or a target.
+    type Subject: ?Sized + Send + Sync + 'static;
+    /// What it measures. `null` in its JSON is "not measured".
+    type Data: Serialize + JsonSchema + 'static;
+
+    /// Stable name, kebab case.
+    const ID: &'static str;
+    /// What people read while it runs.
+    const TITLE: &'static str;
+    /// What it measures and what it can find, for `--list-checks`.
+    const ABOUT: &'static str;
+    /// How long it may go on taking samples, at the default number of samples. A single sample may take as long as
+    /// [`Context::timeout`], so a check can end that much later.
+    const BUDGET: Duration;
+
+    /// Measures. Everything that touches the system is here.
+    fn measure(context: &Context, subject: &Self::Subject) -> Measured<Self::Data>;
+
+    /// Judges. Pure: the same measurement always gives the same findings.
+    fn judge(data: &Self::Data) -> Vec<Finding>;
+}
+
+/// A row of a table of checks.
+pub(crate) struct Row<S: ?Sized> {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) budget: Duration,
+    /// Measures and judges.
+    perform: fn(&Context, &S) -> Measured<(serde_json::Value, Vec<Finding>)>,
+    /// The JSON schema of its data.
+    pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl<S: ?Sized + Send + Sync + 'static> Row<S> {
+    /// The row of a check.
+    pub(crate) const fn of<C: Check<Subject = S>>() -> Self {
+        Self {
+            id: C::ID,
+            title: C::TITLE,
+            about: C::ABOUT,
+            budget: C::BUDGET,
+            perform: perform::<C>,
+            schema: SchemaGenerator::subschema_for::<C::Data>,
+        }
+    }
+}
+
+fn perform<C: Check>(context: &Context, subject: &C::Subject) -> Measured<(serde_json::Value, Vec<Finding>)> {
+    let data = C::measure(context, subject)?;
+    let json = serde_json::to_value(&data)
+        .map_err(|error| NotRun::CouldNot(format!("the measurement cannot be written as JSON: {error}")))?;
+    Ok((json, C::judge(&data)))
+}
+
+/// A check as `--list-checks` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckInfo {
+    /// Stable name, for `--check`.
+    pub id: &'static str,
+    /// What it is called while it runs.
+    pub title: &'static str,
+    /// What it measures and what it can find.
+    pub about: &'static str,
+    /// Whether it is about a target rather than this machine.
+    pub of_target: bool,
+}
+
+/// Every check, those of this machine first, in the order in which they run.
+pub fn list_checks() -> Vec<CheckInfo> {
+    let host = host::CHECKS.iter().map(|row| info(row, false));
+    host.chain(target::CHECKS.iter().map(|row| info(row, true))).collect()
+}
+
+fn info<S: ?Sized>(row: &Row<S>, of_target: bool) -> CheckInfo {
+    CheckInfo { id: row.id, title: row.title, about: row.about, of_target }
+}

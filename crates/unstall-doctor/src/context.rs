@@ -1,0 +1,130 @@
+//! What a person may set, and what a check is given.
+
+use std::time::{Duration, Instant};
+
+/// How the doctor works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many samples a series takes where a sample costs microseconds; dearer series take a share of it. Default
+    /// 100, at least 1.
+    pub samples: usize,
+    /// How long one connect, one exchange or one lookup may take before it counts as unanswered. Default 3 s: more than
+    /// the 2.03 s that Windows takes to report a refusal.
+    pub timeout: Duration,
+    /// Which checks run.
+    pub checks: crate::doctor::Selection,
+    /// Whether the lab emulates another system around this process: what is measured is then labelled `emulated`.
+    /// Default false.
+    pub emulated: bool,
+    /// The command line, for the report. Default empty.
+    pub command: Vec<String>,
+}
+
+impl Options {
+    /// The default of [`Options::samples`].
+    pub const SAMPLES: usize = 100;
+    /// The default of [`Options::timeout`].
+    pub const TIMEOUT: Duration = Duration::from_secs(3);
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            samples: Self::SAMPLES,
+            timeout: Self::TIMEOUT,
+            checks: crate::doctor::Selection::All,
+            emulated: false,
+            command: Vec::new(),
+        }
+    }
+}
+
+/// What a check is given: how many samples, and how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    samples: usize,
+    timeout: Duration,
+    /// When the check stops taking samples.
+    deadline: Instant,
+}
+
+impl Context {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self { samples: options.samples.max(1), timeout: options.timeout, deadline: Instant::now() }
+    }
+
+    /// The context of a check that starts now. More samples than the default stretch its budget.
+    pub(crate) fn for_budget(&self, budget: Duration) -> Self {
+        let stretch = (self.samples as f64 / Options::SAMPLES as f64).max(1.0);
+        Self { deadline: Instant::now() + budget.mul_f64(stretch), ..self.clone() }
+    }
+
+    /// How many samples a series takes whose samples cost `share` times as much as a plain local connect; at least 3,
+    /// unless fewer were asked for.
+    pub(crate) fn samples(&self, share: usize) -> usize {
+        (self.samples / share.max(1)).max(self.samples.min(3))
+    }
+
+    /// How long one operation may take before it counts as unanswered.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Whether another sample may be taken.
+    pub(crate) fn has_time(&self) -> bool {
+        Instant::now() < self.deadline
+    }
+
+    /// After how long a check that did not come back counts as hung: its budget, and two operations in a row that
+    /// were not answered, and a second for a busy machine.
+    pub(crate) fn hard_limit(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now()) + self.timeout * 2 + Duration::from_secs(1)
+    }
+
+    /// Up to `count` samples: at least one, and no more once the time is up. The first error ends the series.
+    pub(crate) fn series<E>(
+        &self,
+        count: usize,
+        mut sample: impl FnMut() -> Result<Duration, E>,
+    ) -> Result<Vec<Duration>, E> {
+        let mut samples = Vec::with_capacity(count);
+        while samples.len() < count.max(1) && (samples.is_empty() || self.has_time()) {
+            samples.push(sample()?);
+        }
+        Ok(samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(samples: usize, budget: Duration) -> Context {
+        Context::new(&Options { samples, ..Options::default() }).for_budget(budget)
+    }
+
+    #[test]
+    fn dear_series_take_a_share_and_never_less_than_three_of_enough() {
+        assert_eq!(context(100, Duration::ZERO).samples(1), 100);
+        assert_eq!(context(100, Duration::ZERO).samples(10), 10);
+        assert_eq!(context(100, Duration::ZERO).samples(1000), 3);
+        assert_eq!(context(2, Duration::ZERO).samples(10), 2);
+        assert_eq!(context(0, Duration::ZERO).samples(1), 1);
+    }
+
+    #[test]
+    fn a_series_takes_one_sample_even_without_time_and_stops_at_an_error() {
+        let one = context(100, Duration::ZERO).series(5, || Ok::<_, ()>(Duration::ZERO));
+        assert_eq!(one.map(|samples| samples.len()), Ok(1));
+        let all = context(100, Duration::from_secs(60)).series(5, || Ok::<_, ()>(Duration::ZERO));
+        assert_eq!(all.map(|samples| samples.len()), Ok(5));
+        assert_eq!(context(1, Duration::ZERO).series(5, || Err(7)), Err(7));
+    }
+
+    #[test]
+    fn more_samples_stretch_the_budget() {
+        let second = Duration::from_secs(1);
+        assert!(context(1000, second).hard_limit() > Duration::from_secs(16));
+        assert!(context(10, second).hard_limit() <= Duration::from_secs(8));
+    }
+}

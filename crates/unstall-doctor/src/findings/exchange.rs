@@ -1,0 +1,5 @@
+//! Connects, round trips and small writes on loopback.
+
+use super::findings;
+
+findings! {}

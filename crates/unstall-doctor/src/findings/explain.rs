@@ -1,0 +1,88 @@
+//! The long text of a finding or an outcome, offline.
+
+use super::entry::{Entry, FixKind, Os, general};
+use super::{all, get, outcomes};
+use std::fmt::Write;
+use unstall_core::outcome::Outcome;
+
+/// There is no finding, outcome or check with this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {what} `{id}`{}", suggestion(.nearest))]
+pub struct Unknown {
+    /// What was looked for: `finding`, `check`.
+    pub what: &'static str,
+    /// The name that was asked for.
+    pub id: String,
+    /// The name that was meant, perhaps.
+    pub nearest: Option<&'static str>,
+}
+
+impl Unknown {
+    /// An unknown `id`, with the nearest of `known` if one is near enough to be a slip.
+    pub(crate) fn new(what: &'static str, id: &str, known: impl Iterator<Item = &'static str>) -> Self {
+        let scored = known.map(|name| (strsim::jaro_winkler(id, name), name));
+        let best = scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
+        Self { what, id: id.to_owned(), nearest: best.map(|(_, name)| name) }
+    }
+}
+
+fn suggestion(nearest: &Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!(": did you mean `{name}`?"))
+}
+
+/// The long text of a finding (by id) or of an outcome (`refused`, `timed_out`), as plain text with long lines: one
+/// paragraph per line, to be wrapped by whoever shows it.
+///
+/// # Errors
+/// When neither a finding nor an outcome has this id; the error suggests the nearest.
+pub fn explain(id: &str) -> Result<String, Unknown> {
+    if let Some(entry) = get(id) {
+        return Ok(finding(entry));
+    }
+    match Outcome::ALL.into_iter().find(|outcome| outcome.id() == id) {
+        Some(outcome) => Ok(format!("{id} (outcome)\n\n{}\n", outcomes::meaning(outcome))),
+        None => Err(Unknown::new("finding", id, ids())),
+    }
+}
+
+/// Every name that [`explain`] knows.
+fn ids() -> impl Iterator<Item = &'static str> {
+    all().map(|entry| entry.id).chain(Outcome::ALL.into_iter().map(Outcome::id))
+}
+
+fn finding(entry: &Entry) -> String {
+    let mut text =
+        format!("{} ({})\n{}\n\n{}\n", entry.id, entry.severity, general(entry.title), general(entry.why));
+    let mut line = |text_line: String| {
+        text.push_str(&text_line);
+        text.push('\n');
+    };
+    if !entry.affects.is_empty() {
+        line(format!("\nAffects: {}", entry.affects.join("; ")));
+    }
+    for (number, fix) in entry.fixes.iter().enumerate() {
+        let heading = if number == 0 { "\nFixes, best first:\n" } else { "" };
+        let kind = if fix.kind == FixKind::Automatic { ", automatic" } else { "" };
+        line(format!("{heading}  {}. ({}{kind}) {}", number + 1, fix.place, general(fix.text)));
+        for command in fix.commands {
+            line(format!("     {}{}", os_prefix(command.os), general(command.line)));
+        }
+        if let Some(undo) = fix.undo {
+            line(format!("     Undo: {}", general(undo)));
+        }
+    }
+    if !entry.links.is_empty() {
+        line("\nMore:".to_owned());
+        entry.links.iter().for_each(|link| line(format!("  {link}")));
+    }
+    text
+}
+
+/// `Linux: ` and the like, nothing for a command that works anywhere.
+pub(super) fn os_prefix(os: Os) -> String {
+    let mut prefix = String::new();
+    if os != Os::Any {
+        let _ = write!(prefix, "{}: ", os.name());
+    }
+    prefix
+}

@@ -1,0 +1,5 @@
+//! Names and the hosts file.
+
+use super::findings;
+
+findings! {}

@@ -1,0 +1,5 @@
+//! Local ports: TIME_WAIT, ranges, self-connects.
+
+use super::findings;
+
+findings! {}

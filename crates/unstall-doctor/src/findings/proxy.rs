@@ -1,0 +1,5 @@
+//! Proxy settings that catch loopback.
+
+use super::findings;
+
+findings! {}

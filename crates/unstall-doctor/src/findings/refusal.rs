@@ -1,0 +1,5 @@
+//! Refusals that come late or never.
+
+use super::findings;
+
+findings! {}

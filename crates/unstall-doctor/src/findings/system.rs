@@ -1,0 +1,5 @@
+//! The system: IPv6, accept queues, the clock.
+
+use super::findings;
+
+findings! {}

@@ -1,0 +1,5 @@
+//! Findings at a target.
+
+use super::findings;
+
+findings! {}

@@ -1,0 +1,127 @@
+//! A report in short: the verdict, and the one thing to do next.
+
+use super::{CheckResult, Status};
+use crate::findings::{Finding, Severity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing stalls, as far as was measured.
+    Sound,
+    /// Something stalls, or does not work.
+    Found,
+    /// No check could run.
+    NotMeasured,
+}
+
+/// How many of what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Findings of severity error.
+    pub error: usize,
+    /// Findings of severity warn.
+    pub warn: usize,
+    /// Findings of severity info.
+    pub info: usize,
+    /// Checks that ran.
+    pub ran: usize,
+    /// Checks that could not run.
+    pub could_not_run: usize,
+    /// Checks with nothing to measure here.
+    pub not_applicable: usize,
+}
+
+/// A report in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// What it came to.
+    pub verdict: Verdict,
+    /// How many of what.
+    pub counts: Counts,
+    /// One sentence.
+    pub text: String,
+    /// The one most useful thing to do next; null: nothing to do.
+    pub next_step: Option<String>,
+    /// The finding that the next step is for; null: none.
+    pub next_finding: Option<String>,
+}
+
+impl Summary {
+    /// The summary of a run. `findings` come worst first.
+    pub(crate) fn of(results: &[CheckResult], findings: &[Finding]) -> Self {
+        let counts = Counts::of(results, findings);
+        let verdict = counts.verdict();
+        let worst = findings.first().filter(|finding| finding.severity > Severity::Info);
+        Self {
+            verdict,
+            counts,
+            text: counts.text(verdict),
+            next_step: worst.map(next_step).or_else(|| could_not(results)),
+            next_finding: worst.map(|finding| finding.id.clone()),
+        }
+    }
+}
+
+impl Counts {
+    fn of(results: &[CheckResult], findings: &[Finding]) -> Self {
+        let severe = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let with = |status| results.iter().filter(|result| result.status == status).count();
+        Self {
+            error: severe(Severity::Error),
+            warn: severe(Severity::Warn),
+            info: severe(Severity::Info),
+            ran: with(Status::Ran),
+            could_not_run: with(Status::CouldNotRun),
+            not_applicable: with(Status::NotApplicable),
+        }
+    }
+
+    fn verdict(self) -> Verdict {
+        match self {
+            Self { error, warn, .. } if error + warn > 0 => Verdict::Found,
+            Self { ran: 0, .. } => Verdict::NotMeasured,
+            _ => Verdict::Sound,
+        }
+    }
+
+    fn text(self, verdict: Verdict) -> String {
+        let mut text = match verdict {
+            Verdict::Sound => format!("nothing that stalls was found by {}", counted(self.ran, "check")),
+            Verdict::Found => format!(
+                "{} and {} found by {}",
+                counted(self.error, "error"),
+                counted(self.warn, "warning"),
+                counted(self.ran, "check")
+            ),
+            Verdict::NotMeasured => "nothing could be measured".to_owned(),
+        };
+        if self.info > 0 {
+            text += &format!("; {} worth knowing, no fault", counted(self.info, "thing"));
+        }
+        if self.could_not_run > 0 && self.ran > 0 {
+            text += &format!("; {} could not run", counted(self.could_not_run, "check"));
+        }
+        text
+    }
+}
+
+/// `1 check`, `2 checks`.
+fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+fn next_step(finding: &Finding) -> String {
+    finding
+        .fix
+        .as_ref()
+        .map_or_else(|| format!("read `unstall explain {}`", finding.id), |fix| fix.text.clone())
+}
+
+fn could_not(results: &[CheckResult]) -> Option<String> {
+    let blocked = results.iter().find(|result| result.status == Status::CouldNotRun)?;
+    let why = blocked.why.as_deref().unwrap_or("the reason is not known");
+    Some(format!("find out why the check `{}` could not run: {why}", blocked.id))
+}
