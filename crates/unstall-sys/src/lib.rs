@@ -31,3 +31,19 @@
 //! host::facts() -> Facts { os, kernel, arch, container: Option<..>, wsl: Option<..>, somaxconn: Option<u32>, tcp_abort_on_overflow: Option<bool>, ... }
 //! clock::resolution() -> Option<Duration>
 //! ```
+
+#![allow(unsafe_code)]
+
+pub mod addresses;
+pub mod clock;
+pub mod connect;
+mod error;
+pub mod host;
+#[cfg(all(target_os = "linux", not(unstall_portable)))]
+mod linux;
+pub mod listeners;
+pub mod ports;
+mod provisional;
+pub mod resolve;
+
+pub use error::Error;

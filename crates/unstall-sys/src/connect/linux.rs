@@ -1,0 +1,103 @@
+//! Linux: sockets in one call, and a source port range without the destination port (IP_LOCAL_PORT_RANGE, kernel 6.3).
+
+use super::unix::Mode;
+use crate::ports;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use std::mem::size_of;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `include/uapi/linux/in.h`; the libc crate does not name it yet.
+const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
+
+/// The kernel has answered that it does not know the option.
+static UNKNOWN_OPTION: AtomicBool = AtomicBool::new(cfg!(unstall_no_port_range));
+
+pub(super) fn open(family: AddressFamily, mode: Mode) -> Result<OwnedFd, Errno> {
+    let flags = match mode {
+        Mode::Blocking => SocketFlags::CLOEXEC,
+        Mode::NonBlocking => SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+    };
+    socket_with(family, SocketType::STREAM, flags, None)
+}
+
+/// What is done so that a socket does not connect to itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum SourcePort {
+    /// The kernel will not choose the destination port.
+    Safe,
+    /// It will not, and there are more ports on the other side of it, for when this side is used up.
+    OneSide { other: (u16, u16) },
+    /// It might.
+    Unguarded,
+}
+
+impl SourcePort {
+    /// Takes the destination port out of the ports that the kernel may choose from, when it is one of them and the destination is
+    /// local. The larger side of the range is used first.
+    pub(super) fn guard(socket: &OwnedFd, address: &SocketAddr, local: bool) -> Self {
+        if !local {
+            return Self::Safe;
+        }
+        let Some((low, high)) = ports::cached_ephemeral_range() else { return Self::Unguarded };
+        let port = address.port();
+        if port < low || high < port {
+            return Self::Safe;
+        }
+        if UNKNOWN_OPTION.load(Ordering::Relaxed) {
+            return Self::Unguarded;
+        }
+        let (first, other) = sides(low, port, high);
+        match first.map(|range| set_port_range(socket, range)) {
+            Some(Ok(())) => other.map_or(Self::Safe, |other| Self::OneSide { other }),
+            Some(Err(Errno::NOPROTOOPT)) => {
+                UNKNOWN_OPTION.store(true, Ordering::Relaxed);
+                Self::Unguarded
+            }
+            Some(Err(_)) | None => Self::Unguarded,
+        }
+    }
+
+    /// Changes to the other side of the range; false: there is none, or it is in use already.
+    pub(super) fn use_other_side(&mut self, socket: &OwnedFd) -> bool {
+        let Self::OneSide { other } = *self else { return false };
+        *self = Self::Safe;
+        set_port_range(socket, other).is_ok()
+    }
+
+    /// Whether the connected socket has to be looked at.
+    pub(super) fn must_detect(&self) -> bool {
+        *self == Self::Unguarded
+    }
+}
+
+/// A range of ports, both ends within.
+type Side = Option<(u16, u16)>;
+
+/// The ports below and above `port`, the larger side first. `low <= port <= high`.
+fn sides(low: u16, port: u16, high: u16) -> (Side, Side) {
+    let below = (low < port).then(|| (low, port - 1));
+    let above = (port < high).then(|| (port + 1, high));
+    if port - low > high - port || above.is_none() { (below, above) } else { (above, below) }
+}
+
+fn set_port_range(socket: &OwnedFd, (low, high): (u16, u16)) -> Result<(), Errno> {
+    let value = u32::from(high) << 16 | u32::from(low);
+    // SAFETY: the descriptor is open for the whole call, and the pointer and length are those of `value`, which outlives it.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            IP_LOCAL_PORT_RANGE,
+            (&raw const value).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

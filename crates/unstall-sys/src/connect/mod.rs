@@ -1,0 +1,157 @@
+//! Connecting: the shortest way to one address, several attempts at once, and sockets that somebody else connects.
+//!
+//! # Contract
+//!
+//! Each platform file offers the three items that this module wraps, with the same names:
+//!
+//! - `connect_blocking(SocketAddr, &Options, Option<Duration>) -> (Prepared, Result<TcpStream, Error>)`;
+//! - `AttemptSet<K>` with `new`, `start`, `wait`, `cancel`, `len`;
+//! - `prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared`.
+//!
+//! What every platform promises:
+//!
+//! - a stream that is handed out is blocking, is closed in programs that this one starts, and is not connected to itself;
+//! - SO_ERROR is read after a failure only, never on success (on Windows reading it can wait 15 ms for nothing);
+//! - no call is made that the work does not need; a success allocates nothing (an [`AttemptSet`] up to 6 attempts);
+//! - whatever is dropped is closed, at once and without waiting for the peer.
+//!
+//! # System calls on Linux
+//!
+//! | | calls |
+//! |---|---|
+//! | without limit | socket, connect, setsockopt(TCP_NODELAY) |
+//! | with a limit | socket, connect, poll, setsockopt(TCP_NODELAY), ioctl(FIONBIO) |
+//!
+//! A local destination port within the ephemeral range costs one setsockopt(IP_LOCAL_PORT_RANGE) more, before connect;
+//! where the kernel (before 6.3) has no such option, one getsockname after it.
+
+use crate::error::Error;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+use unstall_core::syn::{Prepared, SynRetransmissions};
+
+#[cfg(all(target_os = "linux", not(unstall_portable)))]
+#[path = "linux.rs"]
+mod platform;
+#[cfg(all(unix, not(all(target_os = "linux", not(unstall_portable)))))]
+#[path = "portable.rs"]
+mod platform;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
+use unix as imp;
+#[cfg(windows)]
+use windows as imp;
+
+/// A socket that belongs to somebody else.
+#[cfg(unix)]
+pub type SocketRef<'a> = std::os::fd::BorrowedFd<'a>;
+/// A socket that belongs to somebody else.
+#[cfg(windows)]
+pub type SocketRef<'a> = std::os::windows::io::BorrowedSocket<'a>;
+
+/// How a connect is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Set TCP_NODELAY on the connected socket. Default true.
+    pub nodelay: bool,
+    /// How often the SYN may be sent again. Default [`SynRetransmissions::NoneIfLocal`]. Only Windows needs it.
+    pub syn_retransmissions: SynRetransmissions,
+    /// Whether the packets stay on this host (see `unstall_core::locality`). Default false. It decides about
+    /// retransmissions and about the guard against self-connects, which only local destinations can have.
+    pub local: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { nodelay: true, syn_retransmissions: SynRetransmissions::NoneIfLocal, local: false }
+    }
+}
+
+/// What an attempt has come to when [`AttemptSet::start`] returns.
+#[derive(Debug)]
+pub enum Started {
+    /// It is connected already.
+    Connected(TcpStream),
+    /// [`AttemptSet::wait`] will tell.
+    Pending,
+}
+
+/// Connects to one address and waits for the end, at most `limit` (default: as long as the OS tries).
+///
+/// # Errors
+///
+/// [`Outcome::TimedOut`](unstall_core::outcome::Outcome::TimedOut) without an OS error when the limit struck, with one when
+/// the OS gave up; otherwise what the OS says.
+pub fn connect_blocking(
+    address: SocketAddr,
+    options: &Options,
+    limit: Option<Duration>,
+) -> (Prepared, Result<TcpStream, Error>) {
+    imp::connect_blocking(address, options, limit)
+}
+
+/// Takes the SYN retransmissions away from a socket that somebody else connects to `address`, where the OS would
+/// repeat a refused connect. Does nothing on Unix, whose refusals are final at once.
+pub fn prepare(socket: SocketRef<'_>, address: SocketAddr, wanted: SynRetransmissions) -> Prepared {
+    imp::prepare(socket, address, wanted)
+}
+
+/// Several connects at once, each named by a `K`. Room for 6 without allocating. Dropping it closes all that are pending.
+#[derive(Debug)]
+pub struct AttemptSet<K>(imp::AttemptSet<K>);
+
+impl<K: Copy + Eq> AttemptSet<K> {
+    /// A set without attempts.
+    pub fn new() -> Self {
+        Self(imp::AttemptSet::new())
+    }
+
+    /// Starts a connect. Looks once whether it is over already when the destination is local.
+    ///
+    /// # Errors
+    ///
+    /// What the OS says when the connect fails at once; the attempt is not in the set then.
+    pub fn start(
+        &mut self,
+        key: K,
+        address: SocketAddr,
+        options: &Options,
+    ) -> (Prepared, Result<Started, Error>) {
+        self.0.start(key, address, options)
+    }
+
+    /// Waits for the end of any attempt, at most `timeout` (`None`: as long as it takes). The attempt leaves the set. One that
+    /// connected is handed out before those that failed. `Ok(None)`: nothing ended in time. An empty set has nothing to wait for:
+    /// it waits for the time-out, and without one returns `Ok(None)` at once.
+    ///
+    /// # Errors
+    ///
+    /// The wait itself failed; the attempts are still in the set.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<(K, Result<TcpStream, Error>)>, Error> {
+        self.0.wait(timeout)
+    }
+
+    /// Closes an attempt. One that is not in the set is ignored.
+    pub fn cancel(&mut self, key: K) {
+        self.0.cancel(key);
+    }
+
+    /// How many attempts are pending.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no attempt is pending.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+}
+
+impl<K: Copy + Eq> Default for AttemptSet<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,264 @@
+//! Any Unix: connect, poll, and what a poll's answer means. How a socket is made and how a self-connect is kept away is the
+//! platform's (`linux.rs`, `portable.rs`).
+
+use super::platform::{self, SourcePort};
+use super::{Options, SocketRef, Started};
+use crate::error::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{AddressFamily, SocketType, connect, getpeername, getsockname, socket, sockopt};
+use smallvec::SmallVec;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+use unstall_core::outcome::{Operation, Outcome};
+use unstall_core::syn::{Prepared, SynRetransmissions};
+
+/// How many attempts fit without allocating; a race has 6 pending at most by default.
+const INLINE: usize = 6;
+
+/// The longest single poll. Some systems count milliseconds in 32 bits; a longer wait is several polls.
+const LONGEST_POLL: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(super) fn prepare(_socket: SocketRef<'_>, _address: SocketAddr, _wanted: SynRetransmissions) -> Prepared {
+    Prepared::NotNeeded
+}
+
+pub(super) fn connect_blocking(
+    address: SocketAddr,
+    options: &Options,
+    limit: Option<Duration>,
+) -> (Prepared, Result<TcpStream, Error>) {
+    let result = match limit {
+        None => without_limit(address, options),
+        Some(limit) => within(address, options, limit),
+    };
+    (Prepared::NotNeeded, result)
+}
+
+fn without_limit(address: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
+    let (attempt, progress) = Attempt::start(address, options, Mode::Blocking)?;
+    if progress == Progress::Pending {
+        // A signal interrupted the call; the kernel goes on connecting, and a second connect would only say EALREADY.
+        attempt.wait(None)?;
+    }
+    attempt.into_stream()
+}
+
+fn within(address: SocketAddr, options: &Options, limit: Duration) -> Result<TcpStream, Error> {
+    let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
+    if progress == Progress::Pending && !attempt.wait(Some(limit))? {
+        return Err(Error::limit(Operation::Connect, address));
+    }
+    attempt.into_stream()
+}
+
+#[derive(Debug)]
+pub(super) struct AttemptSet<K> {
+    pending: SmallVec<[(K, Attempt); INLINE]>,
+}
+
+impl<K: Copy + Eq> AttemptSet<K> {
+    pub(super) fn new() -> Self {
+        Self { pending: SmallVec::new() }
+    }
+
+    pub(super) fn start(
+        &mut self,
+        key: K,
+        address: SocketAddr,
+        options: &Options,
+    ) -> (Prepared, Result<Started, Error>) {
+        (Prepared::NotNeeded, self.try_start(key, address, options))
+    }
+
+    fn try_start(&mut self, key: K, address: SocketAddr, options: &Options) -> Result<Started, Error> {
+        let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
+        // On this host the handshake, or the reset, is usually over when connect returns, though it says "in progress".
+        let connected = progress == Progress::Connected || (options.local && attempt.wait(Some(Duration::ZERO))?);
+        if connected {
+            return attempt.into_stream().map(Started::Connected);
+        }
+        self.pending.push((key, attempt));
+        Ok(Started::Pending)
+    }
+
+    pub(super) fn wait(
+        &mut self,
+        timeout: Option<Duration>,
+    ) -> Result<Option<(K, Result<TcpStream, Error>)>, Error> {
+        if self.pending.is_empty() && timeout.is_none() {
+            return Ok(None);
+        }
+        let mut polled: SmallVec<[PollFd<'_>; INLINE]> =
+            self.pending.iter().map(|(_, attempt)| attempt.poll_fd()).collect();
+        if !poll_for(&mut polled, timeout).map_err(|errno| Error::wait(errno.raw_os_error()))? {
+            return Ok(None);
+        }
+        let ready = |test: fn(PollFlags) -> bool| polled.iter().position(|fd| test(fd.revents()));
+        let Some(index) = ready(is_success).or_else(|| ready(|events| !events.is_empty())) else {
+            return Ok(None);
+        };
+        let events = polled[index].revents();
+        drop(polled);
+        let (key, attempt) = self.pending.remove(index);
+        Ok(Some((key, attempt.judge(events).and_then(|()| attempt.into_stream()))))
+    }
+
+    pub(super) fn cancel(&mut self, key: K) {
+        self.pending.retain(|(pending, _)| *pending != key);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.pending.len()
+    }
+}
+
+/// Whether the socket waits in connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Blocking,
+    NonBlocking,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Connected,
+    Pending,
+}
+
+/// A socket that was told to connect.
+#[derive(Debug)]
+struct Attempt {
+    socket: OwnedFd,
+    address: SocketAddr,
+    mode: Mode,
+    nodelay: bool,
+    /// Nothing kept the kernel from choosing the destination port as source port.
+    may_be_self: bool,
+}
+
+impl Attempt {
+    fn start(address: SocketAddr, options: &Options, mode: Mode) -> Result<(Self, Progress), Error> {
+        let socket = platform::open(family(&address), mode)
+            .map_err(|errno| Error::from_code(Operation::Socket, address, errno.raw_os_error()))?;
+        let mut source = SourcePort::guard(&socket, &address, options.local);
+        let mut result = connect(&socket, &address);
+        if result == Err(Errno::ADDRNOTAVAIL) && source.use_other_side(&socket) {
+            result = connect(&socket, &address);
+        }
+        let progress = match result {
+            Ok(()) => Progress::Connected,
+            Err(Errno::INPROGRESS | Errno::INTR) => Progress::Pending,
+            Err(errno) => return Err(connect_error(address, errno)),
+        };
+        let may_be_self = source.must_detect();
+        Ok((Self { socket, address, mode, nodelay: options.nodelay, may_be_self }, progress))
+    }
+
+    fn poll_fd(&self) -> PollFd<'_> {
+        PollFd::new(&self.socket, PollFlags::OUT)
+    }
+
+    /// Waits for the end of the connect; false: it had none in time.
+    fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
+        let mut polled = [self.poll_fd()];
+        let ended = poll_for(&mut polled, timeout)
+            .map_err(|errno| Error::from_code(Operation::Wait, self.address, errno.raw_os_error()))?;
+        if ended {
+            self.judge(polled[0].revents())?;
+        }
+        Ok(ended)
+    }
+
+    /// What the events say about the connect. SO_ERROR is read only when they speak of a failure.
+    fn judge(&self, events: PollFlags) -> Result<(), Error> {
+        if is_success(events) {
+            return Ok(());
+        }
+        let errno = match sockopt::socket_error(&self.socket) {
+            Ok(Err(errno)) | Err(errno) => errno,
+            // BSD reports a hang-up when the peer has closed by now; the connect itself succeeded.
+            Ok(Ok(())) => match getpeername(&self.socket) {
+                Ok(Some(_)) => return Ok(()),
+                Ok(None) => Errno::NOTCONN,
+                Err(errno) => errno,
+            },
+        };
+        Err(connect_error(self.address, errno))
+    }
+
+    fn into_stream(self) -> Result<TcpStream, Error> {
+        if self.may_be_self && is_self_connected(self.socket.as_fd(), self.address.port()) {
+            // Without lingering: a TIME_WAIT would keep the server from binding the port.
+            let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+            return Err(Error::self_connected(self.address));
+        }
+        if self.nodelay {
+            // Fails (on macOS) when the peer has reset the connection by now, which the first read or write will tell.
+            let _ = sockopt::set_tcp_nodelay(&self.socket, true);
+        }
+        if self.mode == Mode::NonBlocking {
+            ioctl_fionbio(&self.socket, false)
+                .map_err(|errno| Error::from_code(Operation::SetOption, self.address, errno.raw_os_error()))?;
+        }
+        Ok(TcpStream::from(self.socket))
+    }
+}
+
+const fn family(address: &SocketAddr) -> AddressFamily {
+    match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    }
+}
+
+/// Writable, and no word of an error.
+fn is_success(events: PollFlags) -> bool {
+    events.contains(PollFlags::OUT)
+        && !events.intersects(PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::NVAL))
+}
+
+/// Polls until something happens or the time is over (false). Signals and [`LONGEST_POLL`] do not end it.
+fn poll_for(polled: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool, Errno> {
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut left = timeout.unwrap_or(LONGEST_POLL);
+    loop {
+        let slice = left.min(LONGEST_POLL);
+        let spec = Timespec { tv_sec: slice.as_secs().cast_signed(), tv_nsec: slice.subsec_nanos().into() };
+        match poll(polled, (timeout.is_some()).then_some(&spec)) {
+            Ok(0) if timeout.is_some() && left <= LONGEST_POLL => return Ok(false),
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(errno) => return Err(errno),
+        }
+        if let Some(deadline) = deadline {
+            left = deadline.saturating_duration_since(Instant::now());
+        }
+    }
+}
+
+/// Whether both ends are the same. The second call is made only when the ports are.
+fn is_self_connected(socket: BorrowedFd<'_>, port: u16) -> bool {
+    let end = |address: rustix::net::SocketAddrAny| {
+        SocketAddr::try_from(address).ok().map(|address| (address.ip(), address.port()))
+    };
+    let Some(local) = getsockname(socket).ok().and_then(end) else { return false };
+    local.1 == port && getpeername(socket).ok().flatten().and_then(end) == Some(local)
+}
+
+fn connect_error(address: SocketAddr, errno: Errno) -> Error {
+    let code = errno.raw_os_error();
+    if errno == Errno::ADDRNOTAVAIL {
+        let outcome = if is_usable(&address) { Outcome::Exhausted } else { Outcome::NotAvailable };
+        return Error::with_outcome(Operation::Connect, address, code, outcome);
+    }
+    Error::from_code(Operation::Connect, address, code)
+}
+
+/// Whether this host has a route and a source address for a destination. Asked of the kernel by a UDP connect, which sends
+/// nothing; EADDRNOTAVAIL on a TCP connect then means that the ports are used up, not that the address is of no use.
+fn is_usable(address: &SocketAddr) -> bool {
+    socket(family(address), SocketType::DGRAM, None).and_then(|udp| connect(&udp, address))
+        != Err(Errno::ADDRNOTAVAIL)
+}

@@ -1,0 +1,5 @@
+//! What several capabilities need on Linux: small files of /proc, and the kernel's TCP table.
+
+pub(crate) mod owners;
+pub(crate) mod proc_file;
+pub(crate) mod tcp_table;

@@ -1,0 +1,55 @@
+//! The kernel's TCP sockets, asked of sock_diag, and of /proc/net/tcp where that is not to be had.
+
+mod sock_diag;
+
+use crate::error::Error;
+use std::net::SocketAddr;
+
+/// The states that are asked for. The values are the kernel's (`include/net/tcp_states.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// Connected, both sides open.
+    Established = 1,
+    /// Closed by this side, kept for late segments.
+    TimeWait = 6,
+    /// Listening.
+    Listen = 10,
+}
+
+impl State {
+    const ALL: [Self; 3] = [Self::Established, Self::TimeWait, Self::Listen];
+
+    fn from_kernel(value: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| *state as u8 == value)
+    }
+}
+
+/// One socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) state: State,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    /// Listening: how many connections wait to be accepted; connected: how many bytes wait to be read.
+    pub(crate) receive_queue: u32,
+    /// Listening: how many may wait. `None`: not told.
+    pub(crate) backlog: Option<u32>,
+    /// IPV6_V6ONLY of a listening IPv6 socket. `None`: not told, or IPv4.
+    pub(crate) v6_only: Option<bool>,
+    /// The number of the socket file; 0: no program has it (yet).
+    pub(crate) inode: u64,
+}
+
+/// Where the rows came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    SockDiag,
+    ProcNet,
+}
+
+/// Calls `visit` for every socket in one of `states`, of the local port alone if one is given.
+pub(crate) fn each(states: &[State], port: Option<u16>, mut visit: impl FnMut(Row)) -> Result<Origin, Error> {
+    sock_diag::each(states, port, &mut visit).map_err(|error| Error::table("the kernel's TCP table", error))?;
+    Ok(Origin::SockDiag)
+}

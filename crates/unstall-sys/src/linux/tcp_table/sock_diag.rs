@@ -1,0 +1,155 @@
+//! sock_diag(7): the kernel's own listing, over netlink. Two structures of fixed layout and one attribute are all that is
+//! read, so the parser is here and not in a dependency.
+
+use super::{Row, State};
+use rustix::fd::OwnedFd;
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+// include/uapi/linux/netlink.h, sock_diag.h, inet_diag.h
+const HEADER: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_DUMP: u16 = 0x300;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const IPPROTO_TCP: u8 = 6;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+const REQUEST: usize = HEADER + 56;
+const MESSAGE: usize = 72;
+const INET_DIAG_SKV6ONLY: u16 = 11;
+
+/// The kernel fills at most this much per read.
+const BUFFER: usize = 32 * 1024;
+
+pub(super) fn each(states: &[State], port: Option<u16>, visit: &mut dyn FnMut(Row)) -> io::Result<()> {
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+    let mut buffer = vec![0; BUFFER];
+    for family in [AF_INET, AF_INET6] {
+        let request = request(family, states, port);
+        sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        receive(&socket, &mut buffer, port, visit)?;
+    }
+    Ok(())
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+fn request(family: u8, states: &[State], port: Option<u16>) -> [u8; REQUEST] {
+    let mask = states.iter().fold(0_u32, |mask, state| mask | 1 << *state as u8);
+    let mut request = [0; REQUEST];
+    request[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
+    request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    request[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    request[HEADER] = family;
+    request[HEADER + 1] = IPPROTO_TCP;
+    request[HEADER + 4..HEADER + 8].copy_from_slice(&mask.to_ne_bytes());
+    request[HEADER + 8..HEADER + 10].copy_from_slice(&port.unwrap_or(0).to_be_bytes());
+    request
+}
+
+fn receive(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    port: Option<u16>,
+    visit: &mut dyn FnMut(Row),
+) -> io::Result<()> {
+    loop {
+        let (length, _) = rustix::io::retry_on_intr(|| recv(socket, &mut *buffer, RecvFlags::empty()))?;
+        let mut rest = &buffer[..length];
+        while let Some((kind, body, next)) = split_message(rest) {
+            match kind {
+                NLMSG_DONE => return status(body),
+                NLMSG_ERROR => return status(body).and(Err(io::ErrorKind::InvalidData.into())),
+                SOCK_DIAG_BY_FAMILY => {
+                    // A kernel may leave the choice of the port to us.
+                    if let Some(row) = row(body).filter(|row| port.is_none_or(|port| port == row.local.port())) {
+                        visit(row);
+                    }
+                }
+                _ => {}
+            }
+            rest = next;
+        }
+        if !rest.is_empty() || length == 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+}
+
+/// The first message of `bytes`: its type, its body, and what follows. `None`: no whole message is left.
+fn split_message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = u32_at(bytes, 0)? as usize;
+    let kind = u16_at(bytes, 4)?;
+    let body = bytes.get(HEADER..length)?;
+    let next = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    Some((kind, body, next))
+}
+
+/// The error number, negative, that a message of the end or of an error starts with.
+fn status(body: &[u8]) -> io::Result<()> {
+    match u32_at(body, 0).map(u32::cast_signed) {
+        Some(code) if code < 0 => Err(io::Error::from_raw_os_error(-code)),
+        _ => Ok(()),
+    }
+}
+
+/// `struct inet_diag_msg`. `None`: a state or family that was not asked for.
+fn row(body: &[u8]) -> Option<Row> {
+    let family = *body.first()?;
+    let state = State::from_kernel(*body.get(1)?)?;
+    let interface = u32_at(body, 40)?;
+    let local = address(family, body.get(8..24)?, port_at(body, 4)?, interface)?;
+    let remote = address(family, body.get(24..40)?, port_at(body, 6)?, interface)?;
+    Some(Row {
+        state,
+        local,
+        remote,
+        receive_queue: u32_at(body, 56)?,
+        backlog: if state == State::Listen { u32_at(body, 60) } else { None },
+        v6_only: attribute(body.get(MESSAGE..)?, INET_DIAG_SKV6ONLY).and_then(<[u8]>::first).map(|value| *value != 0),
+        inode: u32_at(body, 68)?.into(),
+    })
+}
+
+fn address(family: u8, bytes: &[u8], port: u16, interface: u32) -> Option<SocketAddr> {
+    match family {
+        AF_INET => {
+            let ip: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
+            Some(SocketAddrV4::new(Ipv4Addr::from(ip), port).into())
+        }
+        AF_INET6 => {
+            let ip = Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?);
+            // The interface means something for link-local addresses alone.
+            let zone = if ip.is_unicast_link_local() { interface } else { 0 };
+            Some(SocketAddrV6::new(ip, port, 0, zone).into())
+        }
+        _ => None,
+    }
+}
+
+/// The content of the attribute `kind`.
+fn attribute(mut bytes: &[u8], kind: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16_at(bytes, 0)?);
+        let content = bytes.get(4..length)?;
+        if u16_at(bytes, 2)? == kind {
+            return Some(content);
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn port_at(bytes: &[u8], at: usize) -> Option<u16> {
+    u16_at(bytes, at).map(u16::from_be)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}

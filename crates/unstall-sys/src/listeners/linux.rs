@@ -1,0 +1,43 @@
+//! Linux: the kernel's TCP table, and the owners from the descriptors below /proc.
+
+use super::{Peers, Source, Table};
+use crate::error::Error;
+use crate::linux::owners::owners;
+use crate::linux::tcp_table::{self, Origin, State};
+use unstall_core::listener::Listener;
+
+pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error> {
+    let mut listeners = Vec::new();
+    let mut inodes = Vec::new();
+    let origin = tcp_table::each(&[State::Listen], port, |row| {
+        inodes.push(row.inode);
+        listeners.push(Listener {
+            address: row.local,
+            v6_only: row.v6_only,
+            waiting: Some(row.receive_queue),
+            backlog: row.backlog,
+            owner: None,
+        });
+    })?;
+    if with_owners {
+        let mut owners = owners(&inodes);
+        for (listener, inode) in listeners.iter_mut().zip(&inodes) {
+            listener.owner = owners.remove(inode);
+        }
+    }
+    let source = match origin {
+        Origin::SockDiag => Source::SockDiag,
+        Origin::ProcNet => Source::ProcNet,
+    };
+    Ok(Table { source, listeners })
+}
+
+pub(super) fn peers(port: u16) -> Result<Peers, Error> {
+    let mut peers = Peers { established: 0, waiting: Some(0) };
+    tcp_table::each(&[State::Established], Some(port), |row| {
+        peers.established += 1;
+        // Only accept gives a connection its socket file.
+        peers.waiting = peers.waiting.map(|waiting| waiting + u32::from(row.inode == 0));
+    })?;
+    Ok(peers)
+}

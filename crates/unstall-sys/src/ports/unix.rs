@@ -1,0 +1,16 @@
+//! Any Unix: these tables have no portable form, so nothing is known.
+
+use super::Taken;
+use crate::error::Error;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+
+pub(super) fn ephemeral_range() -> Result<RangeInclusive<u16>, Error> {
+    Err(Error::table("the ephemeral port range", io::ErrorKind::Unsupported.into()))
+}
+
+pub(super) fn per_destination() -> Result<BTreeMap<SocketAddr, Taken>, Error> {
+    Err(Error::table("the connection table", io::ErrorKind::Unsupported.into()))
+}
