@@ -4,12 +4,15 @@ use super::Candidate;
 use smallvec::SmallVec;
 use std::time::Duration;
 
+/// Every address that was learnt, in the order in which they are tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
     known: SmallVec<[Known; 8]>,
-    /// Whether an IPv6 address comes first; `None` as long as nothing is known.
-    v6_first: Option<bool>,
-    /// Since when there was always a candidate left.
+    /// The first address that was not started.
+    next: usize,
+    /// Whether IPv6 leads; decided by the first answer that brings an address.
+    v6_leads: Option<bool>,
+    /// Since when there is an address that was not started.
     waiting_since: Duration,
 }
 
@@ -20,52 +23,64 @@ struct Known {
 }
 
 impl Order {
+    /// Adds what is new. In the OS's order the family of the first address leads, else IPv6.
     pub(super) fn learn<'a>(
         &mut self,
         now: Duration,
         os_order: bool,
         candidates: impl Iterator<Item = &'a Candidate>,
     ) {
-        let was_waiting = self.waiting();
+        if !self.waiting() {
+            self.waiting_since = now;
+        }
+        let before = self.known.len();
         for &candidate in candidates {
-            if self.known.iter().all(|known| known.candidate.address != candidate.address) {
-                self.v6_first.get_or_insert(!os_order || candidate.address.is_ipv6());
+            if self.iter().all(|known| known.address != candidate.address) {
+                self.v6_leads.get_or_insert(!os_order || candidate.address.is_ipv6());
                 self.known.push(Known { candidate, started: false });
             }
         }
-        if !was_waiting && self.waiting() {
-            self.waiting_since = now;
+        if self.known.len() > before {
+            self.interleave();
+            self.find_next(0);
         }
-        self.interleave();
     }
 
+    /// RFC 8305 section 4: the families alternate, each in its own order, until one has no more.
     fn interleave(&mut self) {
-        let first = self.v6_first.unwrap_or(true);
-        let old = std::mem::take(&mut self.known);
-        let mut leading = old.iter().copied().filter(|known| known.candidate.address.is_ipv6() == first);
-        let mut other = old.iter().copied().filter(|known| known.candidate.address.is_ipv6() != first);
-        loop {
-            let pair = (leading.next(), other.next());
-            self.known.extend(pair.0);
-            self.known.extend(pair.1);
-            if pair == (None, None) {
-                break;
-            }
+        let v6_leads = self.v6_leads == Some(true);
+        let all = std::mem::take(&mut self.known);
+        let leads = |known: &&Known| known.candidate.address.is_ipv6() == v6_leads;
+        let mut leading = all.iter().filter(leads);
+        let mut other = all.iter().filter(|known| !leads(known));
+        while self.known.len() < all.len() {
+            self.known.extend(leading.next().copied());
+            self.known.extend(other.next().copied());
         }
     }
 
-    pub(super) fn waiting(&self) -> bool {
-        self.known.iter().any(|known| !known.started)
+    fn find_next(&mut self, from: usize) {
+        let waits = self.known[from..].iter().position(|known| !known.started);
+        self.next = waits.map_or(self.known.len(), |index| from + index);
     }
 
-    pub(super) fn waiting_since(&self) -> Duration {
+    /// Whether there is an address that was not started.
+    pub(super) fn waiting(&self) -> bool {
+        self.next < self.known.len()
+    }
+
+    /// Since when; of no meaning if there is none.
+    pub(super) const fn waiting_since(&self) -> Duration {
         self.waiting_since
     }
 
+    /// The next address to start.
     pub(super) fn take(&mut self) -> Option<Candidate> {
-        let known = self.known.iter_mut().find(|known| !known.started)?;
+        let known = self.known.get_mut(self.next)?;
         known.started = true;
-        Some(known.candidate)
+        let candidate = known.candidate;
+        self.find_next(self.next);
+        Some(candidate)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Candidate> + '_ {

@@ -2,7 +2,8 @@
 
 use crate::outcome::Outcome;
 
-/// From the outcome that tells most to the one that tells least.
+/// From the outcome that tells most to the one that tells least; the reasons are in the documentation of
+/// [`Race`](super::Race). [`Outcome::Connected`] is no failure and [`Outcome::SelfConnected`] is a refusal.
 const PRECEDENCE: [Outcome; 9] = [
     Outcome::TimedOut,
     Outcome::NotPermitted,
@@ -15,10 +16,11 @@ const PRECEDENCE: [Outcome; 9] = [
     Outcome::Cancelled,
 ];
 
+/// Of two failures the one that tells more.
 pub(super) fn more_telling(so_far: Option<Outcome>, outcome: Outcome) -> Outcome {
     let outcome = if outcome == Outcome::SelfConnected { Outcome::Refused } else { outcome };
     match so_far {
-        Some(so_far) if rank(so_far) <= rank(outcome) => so_far,
+        Some(so_far) if rank(so_far) < rank(outcome) => so_far,
         _ => outcome,
     }
 }
