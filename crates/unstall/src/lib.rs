@@ -1,1 +1,96 @@
-//! unstall
+//! TCP connects that never stall where the operating system need not.
+//!
+//! [`connect`] gives a plain [`std::net::TcpStream`], in place of [`TcpStream::connect`](std::net::TcpStream::connect):
+//!
+//! * A closed port is refused at once. Windows repeats the SYN to a closed port for 2 s, on loopback too.
+//! * A name with several addresses is a race (RFC 8305): an address that fails costs nothing, one that does not answer
+//!   costs one attempt delay, 250 ms, or 10 ms for addresses of this host.
+//! * `localhost`, `localhost.` and `*.localhost` are this host (RFC 6761), on whichever family the server listens.
+//! * A time limit covers the name too, and a refusal stays a refusal.
+//! * The error names every address with what it came to and how long that took.
+//! * `TCP_NODELAY` is set, so that small writes do not wait for delayed ACKs.
+//!
+//! ```
+//! use std::time::Duration;
+//! use unstall::Connector;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = unstall::testing::v4_only()?;
+//! # let target = server.target();
+//! // Anything that says host and port: "localhost:4200", ("localhost", 4200), a SocketAddr, "http://localhost:4200/x".
+//! let stream = unstall::connect(target.clone())?;
+//!
+//! let connector = Connector::new().connect_timeout(Duration::from_secs(2));
+//! match connector.connect(target) {
+//!     Ok(stream) => println!("connected to {}", stream.peer_addr()?),
+//!     Err(error) if error.is_refused() => println!("nobody listens there: {error}"),
+//!     Err(error) => return Err(error.into()),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A socket that somebody else connects, tokio's `TcpSocket` for instance, gets its fast refusal from [`prepare`].
+//!
+//! # Features
+//! None is on by default.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `testing` | [`testing`]: servers that are down, silent, full, resetting, late, deaf, for the tests of programs that connect |
+//! | `serde` | `Serialize` and `Deserialize` for [`Timeline`] and what it is made of |
+//!
+//! # Platforms
+//! **Linux**: to one address, a connect costs the calls `socket`, `connect` and `setsockopt` (`TCP_NODELAY`), and no
+//! allocation. Linux refuses at once by itself, so nothing is done about SYN retransmissions.
+//!
+//! **Other Unix**: the same code on `poll`; it is run on Linux by the tests.
+//!
+//! A self-connect, where the kernel chooses the destination port as the source port and nobody listens, is prevented
+//! where the OS can exclude a source port, noticed everywhere, and reported as refused.
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod connector;
+mod drive;
+mod error;
+mod prepare;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use connector::Connector;
+pub use error::ConnectError;
+pub use prepare::prepare;
+pub use unstall_core::outcome::{Operation, OsError, Outcome};
+pub use unstall_core::race::Family;
+pub use unstall_core::syn::{Prepared, SynRetransmissions};
+pub use unstall_core::target::{Host, ParseTargetError, Target, Zone};
+pub use unstall_core::timeline::{Attempt, Reason, Resolution, Timeline};
+
+use std::net::TcpStream;
+
+/// Connects to `target` with the defaults of [`Connector`].
+///
+/// A target is whatever says host and port: `&str` and `String` (`localhost:4200`, `[::1]:80`, `:4200`, `4200`,
+/// `http://localhost:4200/x`), `(host, port)`, [`SocketAddr`](std::net::SocketAddr), [`Target`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = unstall::testing::v4_only()?;
+/// # let port = server.port();
+/// let stream = unstall::connect(("localhost", port))?;
+/// assert!(stream.nodelay()?);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`ConnectError`], which names every address that was tried. [`ConnectError::is_invalid_target`] when `target` is
+/// none.
+pub fn connect<T>(target: T) -> Result<TcpStream, ConnectError>
+where
+    T: TryInto<Target>,
+    T::Error: Into<ConnectError>,
+{
+    Connector::new().connect(target)
+}

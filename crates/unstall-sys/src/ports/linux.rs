@@ -34,6 +34,10 @@ pub(crate) fn cached_ephemeral_range() -> Option<(u16, u16)> {
     Some((low, high))
 }
 
+pub(super) fn may_be_source(port: u16) -> bool {
+    cached_ephemeral_range().is_none_or(|(low, high)| (low..=high).contains(&port))
+}
+
 fn read() -> io::Result<(u16, u16)> {
     let mut buffer = [0; 32];
     let text = proc_file::read_into(RANGE, &mut buffer)?;

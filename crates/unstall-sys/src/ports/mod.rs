@@ -42,6 +42,11 @@ pub fn ephemeral_range() -> Result<RangeInclusive<u16>, Error> {
     imp::ephemeral_range()
 }
 
+/// Whether the kernel may choose `port` as the source port of a connect. True where the OS does not tell.
+pub fn may_be_source(port: u16) -> bool {
+    imp::may_be_source(port)
+}
+
 /// Established and TIME_WAIT connections of this host (its network namespace) by destination.
 ///
 /// # Errors

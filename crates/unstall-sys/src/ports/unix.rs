@@ -11,6 +11,10 @@ pub(super) fn ephemeral_range() -> Result<RangeInclusive<u16>, Error> {
     Err(Error::table("the ephemeral port range", io::ErrorKind::Unsupported.into()))
 }
 
+pub(super) fn may_be_source(_port: u16) -> bool {
+    true
+}
+
 pub(super) fn per_destination() -> Result<BTreeMap<SocketAddr, Taken>, Error> {
     Err(Error::table("the connection table", io::ErrorKind::Unsupported.into()))
 }

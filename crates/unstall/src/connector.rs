@@ -1,0 +1,189 @@
+//! What a connect may be told, and the two ways it goes: straight to one address, or a race.
+
+use crate::drive::{self, Ended};
+use crate::{Attempt, ConnectError, Family, Reason, SynRetransmissions, Target, Timeline};
+use smallvec::smallvec;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+use unstall_core::{locality, race};
+use unstall_sys::connect::{Options, connect_blocking};
+use unstall_sys::{addresses, ports};
+
+/// Connects; made once and used for any number of connects. Cheap to clone.
+///
+/// ```
+/// use std::time::Duration;
+/// use unstall::{Connector, Family};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = unstall::testing::v4_only()?;
+/// # let target = server.target();
+/// let connector = Connector::new().connect_timeout(Duration::from_secs(5)).family(Family::V4);
+/// let stream = connector.connect(target)?;
+/// # drop(stream);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Connector {
+    connect_timeout: Option<Duration>,
+    attempt_delay: Duration,
+    local_attempt_delay: Duration,
+    syn_retransmissions: SynRetransmissions,
+    nodelay: bool,
+    family: Family,
+}
+
+impl Default for Connector {
+    fn default() -> Self {
+        let race::Config { attempt_delay, local_attempt_delay, .. } = race::Config::default();
+        Self {
+            connect_timeout: None,
+            attempt_delay,
+            local_attempt_delay,
+            syn_retransmissions: SynRetransmissions::default(),
+            nodelay: true,
+            family: Family::default(),
+        }
+    }
+}
+
+impl Connector {
+    /// A connector with every default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How long a connect may take as a whole, the resolution of its name included.
+    ///
+    /// Default: no limit, as in std; the OS gives up by itself, on Linux after about 2 min of silence. A refusal
+    /// within the limit is reported as a refusal, however short the limit.
+    pub fn connect_timeout(mut self, limit: Duration) -> Self {
+        self.connect_timeout = Some(limit);
+        self
+    }
+
+    /// How long the newest attempt may be pending before the next address is tried too: RFC 8305's Connection Attempt
+    /// Delay. A failure starts the next attempt at once, whatever the delay.
+    ///
+    /// Default 250 ms (RFC 8305 section 8); clamped to 10 ms ..= 2 s, its bounds.
+    pub fn attempt_delay(mut self, delay: Duration) -> Self {
+        self.attempt_delay = delay;
+        self
+    }
+
+    /// The attempt delay while all pending attempts are to addresses of this host, which answer in microseconds or
+    /// not at all.
+    ///
+    /// Default 10 ms, RFC 8305's minimum; clamped to 10 ms ..= 2 s.
+    pub fn local_attempt_delay(mut self, delay: Duration) -> Self {
+        self.local_attempt_delay = delay;
+        self
+    }
+
+    /// How often the SYN may be sent again, which on Windows is also how often a refused connect is repeated.
+    ///
+    /// Default [`SynRetransmissions::NoneIfLocal`]. Without effect on Linux and other Unix, which refuse at once; there
+    /// [`Attempt::prepared`] says [`Prepared::NotNeeded`](crate::Prepared::NotNeeded).
+    pub fn syn_retransmissions(mut self, retransmissions: SynRetransmissions) -> Self {
+        self.syn_retransmissions = retransmissions;
+        self
+    }
+
+    /// Whether the stream sends small writes at once (`TCP_NODELAY`).
+    ///
+    /// Default true. With false, a write that follows another can wait for the peer's delayed ACK, 40 ms or more.
+    pub fn nodelay(mut self, nodelay: bool) -> Self {
+        self.nodelay = nodelay;
+        self
+    }
+
+    /// Which address families may be tried. Default [`Family::Any`].
+    pub fn family(mut self, family: Family) -> Self {
+        self.family = family;
+        self
+    }
+
+    /// Connects to `target` and blocks until the connect is over. See [`connect`](crate::connect) for what a target is.
+    ///
+    /// The stream is blocking and closed in programs that this one starts.
+    ///
+    /// # Errors
+    /// [`ConnectError`], which names every address that was tried. [`ConnectError::is_invalid_target`] when `target` is
+    /// none.
+    pub fn connect<T>(&self, target: T) -> Result<TcpStream, ConnectError>
+    where
+        T: TryInto<Target>,
+        T::Error: Into<ConnectError>,
+    {
+        let target = target.try_into().map_err(Into::into)?;
+        let (result, timeline) = self.run(target);
+        result.map_err(|source| ConnectError::new(timeline, source))
+    }
+
+    /// Like [`connect`](Self::connect), and says what happened when, whether or not it connected.
+    ///
+    /// ```
+    /// use unstall::{Connector, Outcome, Target};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = unstall::testing::v4_only()?;
+    /// # let port = server.port();
+    /// let target = Target::try_from(("localhost", port))?;
+    /// let (result, timeline) = Connector::new().connect_timeline(&target);
+    /// assert_eq!(timeline.outcome, Outcome::Connected);
+    /// for attempt in &timeline.attempts {
+    ///     println!("{} {} after {:?}", attempt.address, attempt.outcome, attempt.end - attempt.start);
+    /// }
+    /// # result?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn connect_timeline(&self, target: &Target) -> (Result<TcpStream, ConnectError>, Timeline) {
+        let (result, timeline) = self.run(target.clone());
+        (result.map_err(|source| ConnectError::new(timeline.clone(), source)), timeline)
+    }
+
+    fn run(&self, target: Target) -> Ended {
+        match target.address() {
+            Some(address) if self.family.allows(address) => self.connect_address(target, address),
+            _ => drive::race(self, target),
+        }
+    }
+
+    /// The shortest way to one address.
+    fn connect_address(&self, target: Target, address: SocketAddr) -> Ended {
+        let start = Instant::now();
+        let local = locality::is_local_by(address.ip(), |ip| {
+            // The list of the host's addresses costs several calls, and matters here only to Windows' refusals and to
+            // a port to which a socket could connect itself.
+            (cfg!(windows) || ports::may_be_source(address.port())) && addresses::is_own(ip)
+        });
+        let (prepared, result) = connect_blocking(address, &self.options(local), self.connect_timeout);
+        let elapsed = start.elapsed();
+        let outcome = drive::outcome(&result);
+        let os_error = result.as_ref().err().and_then(unstall_sys::Error::os_error);
+        let attempt = Attempt {
+            outcome,
+            os_error,
+            end: elapsed,
+            ..drive::attempt(address, Reason::DnsCompleted, Duration::ZERO, prepared)
+        };
+        let timeline = Timeline { target, resolution: None, attempts: smallvec![attempt], outcome, elapsed };
+        (result.map_err(Some), timeline)
+    }
+
+    pub(crate) fn options(&self, local: bool) -> Options {
+        Options { nodelay: self.nodelay, syn_retransmissions: self.syn_retransmissions, local }
+    }
+
+    pub(crate) fn race_config(&self) -> race::Config {
+        let mut config = race::Config::default();
+        config.attempt_delay = self.attempt_delay;
+        config.local_attempt_delay = self.local_attempt_delay;
+        config.family = self.family;
+        config.deadline = self.connect_timeout;
+        config
+    }
+}
