@@ -3,17 +3,18 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use unstall_core::outcome::{Operation, OsError, Outcome};
+use std::time::Duration;
+use unstall_core::outcome::{self, Operation, OsError, Outcome};
 
 /// A call to the OS that failed, or a time limit that struck.
 ///
-/// Displays as one sentence: operation, address, cause and what to do. Building one for a connect allocates nothing.
+/// Displays as one sentence: operation, address, cause and what to do. Making one for a connect allocates nothing.
 #[derive(Debug)]
 pub struct Error {
     operation: Operation,
     subject: Subject,
     outcome: Outcome,
-    code: Option<i32>,
+    cause: Cause,
     source: io::Error,
 }
 
@@ -24,64 +25,97 @@ enum Subject {
     Address(SocketAddr),
     /// A host name, an interface or a table of the OS.
     Name(Box<str>),
-    /// Nothing in particular: a wait for several connects.
-    Nothing,
+    /// Several connects at once.
+    Several,
+}
+
+#[derive(Debug)]
+enum Cause {
+    /// The code that the OS gave.
+    Code(i32),
+    /// The caller's limit struck.
+    Limit(Duration),
+    /// Both ends of the connection were the same socket.
+    SelfConnect,
+    /// What the source says.
+    Source,
 }
 
 impl Error {
     /// A call about `address` that failed with `code`, an errno or WSA code.
     pub fn from_code(operation: Operation, address: SocketAddr, code: i32) -> Self {
-        Self::with_outcome(operation, address, code, crate::provisional::outcome(operation, code))
+        let outcome = Outcome::from_os_for(OsError { operation, code }, address, None);
+        Self::with_outcome(operation, address, code, outcome)
     }
 
-    /// The same where more than the code is known about the outcome.
+    /// [`Error::from_code`], when more than the code tells about the outcome.
     pub fn with_outcome(operation: Operation, address: SocketAddr, code: i32, outcome: Outcome) -> Self {
         let source = io::Error::from_raw_os_error(code);
-        Self { operation, subject: Subject::Address(address), outcome, code: Some(code), source }
+        Self { operation, subject: Subject::Address(address), outcome, cause: Cause::Code(code), source }
     }
 
-    /// The connect to `address` did not end within the caller's limit.
-    pub fn limit(operation: Operation, address: SocketAddr) -> Self {
-        Self::without_code(operation, Subject::Address(address), Outcome::TimedOut, io::ErrorKind::TimedOut.into())
+    /// The connect to `address` did not end within `limit`.
+    pub fn limit(address: SocketAddr, limit: Duration) -> Self {
+        Self {
+            operation: Operation::Connect,
+            subject: Subject::Address(address),
+            outcome: Outcome::TimedOut,
+            cause: Cause::Limit(limit),
+            source: io::ErrorKind::TimedOut.into(),
+        }
     }
 
-    /// The socket for `address` was connected to itself and has been closed.
+    /// The socket that should have reached `address` was connected to itself. It has been closed.
     pub fn self_connected(address: SocketAddr) -> Self {
-        let source = io::ErrorKind::ConnectionRefused.into();
-        Self::without_code(Operation::Connect, Subject::Address(address), Outcome::SelfConnected, source)
+        Self {
+            operation: Operation::Connect,
+            subject: Subject::Address(address),
+            outcome: Outcome::SelfConnected,
+            cause: Cause::SelfConnect,
+            source: io::ErrorKind::ConnectionRefused.into(),
+        }
     }
 
-    /// A call about a host name, an interface or a table; `code` is what the OS gave, if it gave one.
-    pub(crate) fn named(
-        operation: Operation,
-        name: &str,
-        outcome: Outcome,
-        code: Option<i32>,
-        source: io::Error,
-    ) -> Self {
-        Self { operation, subject: Subject::Name(name.into()), outcome, code, source }
-    }
-
-    /// Reading the table or file `name` failed.
-    pub(crate) fn table(name: &str, source: io::Error) -> Self {
-        let code = source.raw_os_error();
-        let outcome = match (code, source.kind()) {
-            (Some(code), _) => crate::provisional::outcome(Operation::ReadTable, code),
-            (None, io::ErrorKind::Unsupported) => Outcome::NotAvailable,
-            (None, _) => Outcome::Unknown,
-        };
-        Self::named(Operation::ReadTable, name, outcome, code, source)
-    }
-
-    /// A wait for several connects failed.
-    pub(crate) fn wait(code: i32) -> Self {
-        let outcome = crate::provisional::outcome(Operation::Wait, code);
+    /// A wait for several connects failed with `code`.
+    pub fn wait(code: i32) -> Self {
+        let operation = Operation::Wait;
+        let outcome = Outcome::from_os(OsError { operation, code });
         let source = io::Error::from_raw_os_error(code);
-        Self { operation: Operation::Wait, subject: Subject::Nothing, outcome, code: Some(code), source }
+        Self { operation, subject: Subject::Several, outcome, cause: Cause::Code(code), source }
     }
 
-    fn without_code(operation: Operation, subject: Subject, outcome: Outcome, source: io::Error) -> Self {
-        Self { operation, subject, outcome, code: None, source }
+    /// Reading a table of the OS failed. An error without a code is `not_available` if its kind is `Unsupported`.
+    pub(crate) fn table(name: &str, source: io::Error) -> Self {
+        let operation = Operation::ReadTable;
+        let (outcome, cause) = match (source.raw_os_error(), source.kind()) {
+            (Some(code), _) => (Outcome::from_os(OsError { operation, code }), Cause::Code(code)),
+            (None, io::ErrorKind::Unsupported) => (Outcome::NotAvailable, Cause::Source),
+            (None, _) => (Outcome::Unknown, Cause::Source),
+        };
+        Self { operation, subject: Subject::Name(name.into()), outcome, cause, source }
+    }
+
+    /// The resolver answered `code` for `name`.
+    pub(crate) fn resolver(name: &str, code: i32) -> Self {
+        let operation = Operation::Resolve;
+        let outcome = Outcome::from_os(OsError { operation, code });
+        let source = io::Error::from(outcome::io_error_kind(outcome));
+        Self { operation, subject: Subject::Name(name.into()), outcome, cause: Cause::Code(code), source }
+    }
+
+    /// The resolver did not answer for `name` within `limit`.
+    pub(crate) fn resolver_limit(name: &str, limit: Duration) -> Self {
+        let source = io::ErrorKind::TimedOut.into();
+        let subject = Subject::Name(name.into());
+        let (operation, outcome) = (Operation::Resolve, Outcome::TimedOut);
+        Self { operation, subject, outcome, cause: Cause::Limit(limit), source }
+    }
+
+    /// `name` could not be looked up, for a reason of our own.
+    pub(crate) fn unresolved(name: &str, outcome: Outcome, reason: String) -> Self {
+        let source = io::Error::new(outcome::io_error_kind(outcome), reason);
+        let subject = Subject::Name(name.into());
+        Self { operation: Operation::Resolve, subject, outcome, cause: Cause::Source, source }
     }
 
     /// The call that failed.
@@ -93,7 +127,7 @@ impl Error {
     pub const fn address(&self) -> Option<SocketAddr> {
         match self.subject {
             Subject::Address(address) => Some(address),
-            Subject::Name(_) | Subject::Nothing => None,
+            Subject::Name(_) | Subject::Several => None,
         }
     }
 
@@ -103,46 +137,37 @@ impl Error {
     }
 
     /// The OS's code; `None`: the OS gave none (the caller's limit struck, a socket was connected to itself).
-    pub fn os_error(&self) -> Option<OsError> {
-        self.code.map(|code| OsError { operation: self.operation, code })
+    pub const fn os_error(&self) -> Option<OsError> {
+        match self.cause {
+            Cause::Code(code) => Some(OsError { operation: self.operation, code }),
+            Cause::Limit(_) | Cause::SelfConnect | Cause::Source => None,
+        }
     }
 
-    /// The kind of `io::Error` that this becomes.
+    /// The kind of the [`io::Error`] that this becomes: that of the outcome, or std's own where the outcome is unknown.
     pub fn kind(&self) -> io::ErrorKind {
         match self.outcome {
-            Outcome::Refused | Outcome::SelfConnected => io::ErrorKind::ConnectionRefused,
-            Outcome::TimedOut => io::ErrorKind::TimedOut,
-            Outcome::NotAvailable | Outcome::Exhausted => io::ErrorKind::AddrNotAvailable,
-            Outcome::NotPermitted => io::ErrorKind::PermissionDenied,
-            Outcome::NoName => io::ErrorKind::NotFound,
-            _ => self.source.kind(),
+            Outcome::Unknown => self.source.kind(),
+            outcome => outcome::io_error_kind(outcome),
         }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.operation {
-            Operation::Resolve => "look up",
-            Operation::Socket => "create a socket for",
-            Operation::SetOption => "set an option of the socket for",
-            Operation::Bind => "bind",
-            Operation::Listen => "listen on",
-            Operation::Connect => "connect to",
-            Operation::Wait => "wait for",
-            Operation::ReadTable => "read",
-            _ => "call the OS for",
-        })?;
+        write!(f, "cannot {}", self.operation)?;
+        let preposition = match self.operation {
+            Operation::Connect => " to",
+            Operation::Socket | Operation::SetOption | Operation::Wait => " for",
+            Operation::ReadTable => ",",
+            _ => "",
+        };
         match &self.subject {
-            Subject::Address(address) => write!(f, " {address}: ")?,
-            Subject::Name(name) => write!(f, " {name}: ")?,
-            Subject::Nothing => f.write_str(" several connects: ")?,
+            Subject::Address(address) => write!(f, "{preposition} {address}: ")?,
+            Subject::Name(name) => write!(f, "{preposition} {name}: ")?,
+            Subject::Several => write!(f, "{preposition} several connects: ")?,
         }
-        if self.code.is_some() || self.source.get_ref().is_some() {
-            write!(f, "{}", self.source)?;
-        } else {
-            write!(f, "{}", self.outcome)?;
-        }
+        self.write_cause(f)?;
         match advice(self.operation, self.outcome) {
             "" => Ok(()),
             advice => write!(f, "; {advice}"),
@@ -150,18 +175,40 @@ impl fmt::Display for Error {
     }
 }
 
+impl Error {
+    fn write_cause(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.cause {
+            Cause::Limit(limit) => return write!(f, "no answer within {limit:?}"),
+            Cause::SelfConnect => {
+                return f.write_str("the socket was connected to itself, for nobody listens on that port");
+            }
+            Cause::Source => return write!(f, "{}", self.source),
+            Cause::Code(code) => OsError { operation: self.operation, code },
+        };
+        match name.meaning() {
+            // What the tables say about the code alone, the destination may have told better.
+            Some(_) if self.outcome == Outcome::Exhausted && Outcome::from_os(name) != self.outcome => {
+                write!(f, "no local port is free for it, {name}")
+            }
+            Some(meaning) => write!(f, "{meaning}, {name}"),
+            None => write!(f, "{}", self.source),
+        }
+    }
+}
+
 /// What to do, for each outcome.
 const fn advice(operation: Operation, outcome: Outcome) -> &'static str {
     match (outcome, operation) {
-        (Outcome::Refused, _) => "start the server or correct the port",
+        (Outcome::Refused | Outcome::SelfConnected, _) => "start the server or correct the port",
         (Outcome::TimedOut, Operation::Resolve) => "check the name servers or allow more time",
-        (Outcome::TimedOut, _) => "nothing answered: check firewalls and the server's accept queue",
+        (Outcome::TimedOut, _) => "check the firewalls on the way and whether the server accepts connections",
         (Outcome::Unreachable, _) => "check the address and this host's routes",
-        (Outcome::NotAvailable, _) => "this host cannot use that address",
-        (Outcome::NotPermitted, _) => "a firewall, sandbox or policy of this host forbids it",
-        (Outcome::NoName, _) => "correct the name or add it to the hosts file",
-        (Outcome::Exhausted, _) => "close some sockets or wait until ports are free again",
-        (Outcome::SelfConnected, _) => "nobody listens there: start the server or correct the port",
+        (Outcome::NotAvailable, Operation::ReadTable) => "what it would tell stays unknown",
+        (Outcome::NotAvailable, _) => "use another address or the other address family",
+        (Outcome::NotPermitted, Operation::ReadTable) => "run it as a user who may",
+        (Outcome::NotPermitted, _) => "check this host's firewall rules, sandbox and policies",
+        (Outcome::NoName, _) => "correct the name, or add it to the name servers or the hosts file",
+        (Outcome::Exhausted, _) => "close some, or wait until some are free again",
         _ => "",
     }
 }
@@ -172,7 +219,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Keeps the class (`kind`) and carries the error itself, so its text and [`Error::os_error`] stay reachable.
+/// Keeps the class ([`Error::kind`]) and carries the error itself, so that its text and [`Error::os_error`] stay in reach.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         Self::new(error.kind(), error)

@@ -39,11 +39,12 @@ pub mod clock;
 pub mod connect;
 mod error;
 pub mod host;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod lab;
 #[cfg(all(target_os = "linux", not(unstall_portable)))]
 mod linux;
 pub mod listeners;
 pub mod ports;
-mod provisional;
 pub mod resolve;
 
 pub use error::Error;

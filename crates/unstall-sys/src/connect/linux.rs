@@ -1,6 +1,7 @@
 //! Linux: sockets in one call, and a source port range without the destination port (IP_LOCAL_PORT_RANGE, kernel 6.3).
 
 use super::unix::Mode;
+use crate::addresses::is_own;
 use crate::ports;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -38,17 +39,15 @@ impl SourcePort {
     /// Takes the destination port out of the ports that the kernel may choose from, when it is one of them and the destination is
     /// local. The larger side of the range is used first.
     pub(super) fn guard(socket: &OwnedFd, address: &SocketAddr, local: bool) -> Self {
-        if !local {
-            return Self::Safe;
-        }
-        let Some((low, high)) = ports::cached_ephemeral_range() else { return Self::Unguarded };
         let port = address.port();
-        if port < low || high < port {
+        // Most ports lie outside and are done here. A caller may not have looked at the host's own addresses.
+        let range = ports::cached_ephemeral_range();
+        if range.is_some_and(|(low, high)| port < low || high < port) || !(local || is_own(address.ip())) {
             return Self::Safe;
         }
-        if UNKNOWN_OPTION.load(Ordering::Relaxed) {
+        let Some((low, high)) = range.filter(|_| !UNKNOWN_OPTION.load(Ordering::Relaxed)) else {
             return Self::Unguarded;
-        }
+        };
         let (first, other) = sides(low, port, high);
         match first.map(|range| set_port_range(socket, range)) {
             Some(Ok(())) => other.map_or(Self::Safe, |other| Self::OneSide { other }),

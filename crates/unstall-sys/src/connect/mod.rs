@@ -4,7 +4,7 @@
 //!
 //! Each platform file offers the three items that this module wraps, with the same names:
 //!
-//! - `connect_blocking(SocketAddr, &Options, Option<Duration>) -> (Prepared, Result<TcpStream, Error>)`;
+//! - `connect_blocking(SocketAddr, Options, Option<Duration>) -> (Prepared, Result<TcpStream, Error>)`;
 //! - `AttemptSet<K>` with `new`, `start`, `wait`, `cancel`, `len`;
 //! - `prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared`.
 //!
@@ -79,6 +79,9 @@ pub enum Started {
     Pending,
 }
 
+/// An attempt of an [`AttemptSet`] that has ended: its name, and the stream or why there is none.
+pub type Ended<K> = (K, Result<TcpStream, Error>);
+
 /// Connects to one address and waits for the end, at most `limit` (default: as long as the OS tries).
 ///
 /// # Errors
@@ -90,7 +93,7 @@ pub fn connect_blocking(
     options: &Options,
     limit: Option<Duration>,
 ) -> (Prepared, Result<TcpStream, Error>) {
-    imp::connect_blocking(address, options, limit)
+    imp::connect_blocking(address, *options, limit)
 }
 
 /// Takes the SYN retransmissions away from a socket that somebody else connects to `address`, where the OS would
@@ -120,7 +123,7 @@ impl<K: Copy + Eq> AttemptSet<K> {
         address: SocketAddr,
         options: &Options,
     ) -> (Prepared, Result<Started, Error>) {
-        self.0.start(key, address, options)
+        self.0.start(key, address, *options)
     }
 
     /// Waits for the end of any attempt, at most `timeout` (`None`: as long as it takes). The attempt leaves the set. One that
@@ -130,7 +133,7 @@ impl<K: Copy + Eq> AttemptSet<K> {
     /// # Errors
     ///
     /// The wait itself failed; the attempts are still in the set.
-    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<(K, Result<TcpStream, Error>)>, Error> {
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Ended<K>>, Error> {
         self.0.wait(timeout)
     }
 

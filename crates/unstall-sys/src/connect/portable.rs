@@ -19,15 +19,13 @@ pub(super) fn open(family: AddressFamily, mode: Mode) -> Result<OwnedFd, Errno> 
     Ok(socket)
 }
 
-/// No system here lets a socket exclude a source port, so both ends of a local connection are compared once it is made.
+/// No system here lets a socket exclude a source port, so both ends of a connection are compared once it is made.
 #[derive(Debug)]
-pub(super) struct SourcePort {
-    local: bool,
-}
+pub(super) struct SourcePort;
 
 impl SourcePort {
-    pub(super) fn guard(_socket: &OwnedFd, _address: &SocketAddr, local: bool) -> Self {
-        Self { local }
+    pub(super) fn guard(_socket: &OwnedFd, _address: &SocketAddr, _local: bool) -> Self {
+        Self
     }
 
     pub(super) fn use_other_side(&mut self, _socket: &OwnedFd) -> bool {
@@ -35,6 +33,6 @@ impl SourcePort {
     }
 
     pub(super) fn must_detect(&self) -> bool {
-        self.local
+        true
     }
 }

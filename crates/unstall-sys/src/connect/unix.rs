@@ -2,7 +2,7 @@
 //! platform's (`linux.rs`, `portable.rs`).
 
 use super::platform::{self, SourcePort};
-use super::{Options, SocketRef, Started};
+use super::{Ended, Options, SocketRef, Started};
 use crate::error::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,8 @@ use rustix::net::{AddressFamily, SocketType, connect, getpeername, getsockname, 
 use smallvec::SmallVec;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use unstall_core::outcome::{Operation, Outcome};
+use unstall_core::locality::unspecified_to_loopback;
+use unstall_core::outcome::{Operation, OsError, Outcome};
 use unstall_core::syn::{Prepared, SynRetransmissions};
 
 /// How many attempts fit without allocating; a race has 6 pending at most by default.
@@ -26,7 +27,7 @@ pub(super) fn prepare(_socket: SocketRef<'_>, _address: SocketAddr, _wanted: Syn
 
 pub(super) fn connect_blocking(
     address: SocketAddr,
-    options: &Options,
+    options: Options,
     limit: Option<Duration>,
 ) -> (Prepared, Result<TcpStream, Error>) {
     let result = match limit {
@@ -36,7 +37,7 @@ pub(super) fn connect_blocking(
     (Prepared::NotNeeded, result)
 }
 
-fn without_limit(address: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
+fn without_limit(address: SocketAddr, options: Options) -> Result<TcpStream, Error> {
     let (attempt, progress) = Attempt::start(address, options, Mode::Blocking)?;
     if progress == Progress::Pending {
         // A signal interrupted the call; the kernel goes on connecting, and a second connect would only say EALREADY.
@@ -45,10 +46,10 @@ fn without_limit(address: SocketAddr, options: &Options) -> Result<TcpStream, Er
     attempt.into_stream()
 }
 
-fn within(address: SocketAddr, options: &Options, limit: Duration) -> Result<TcpStream, Error> {
+fn within(address: SocketAddr, options: Options, limit: Duration) -> Result<TcpStream, Error> {
     let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
     if progress == Progress::Pending && !attempt.wait(Some(limit))? {
-        return Err(Error::limit(Operation::Connect, address));
+        return Err(Error::limit(address, limit));
     }
     attempt.into_stream()
 }
@@ -67,12 +68,12 @@ impl<K: Copy + Eq> AttemptSet<K> {
         &mut self,
         key: K,
         address: SocketAddr,
-        options: &Options,
+        options: Options,
     ) -> (Prepared, Result<Started, Error>) {
         (Prepared::NotNeeded, self.try_start(key, address, options))
     }
 
-    fn try_start(&mut self, key: K, address: SocketAddr, options: &Options) -> Result<Started, Error> {
+    fn try_start(&mut self, key: K, address: SocketAddr, options: Options) -> Result<Started, Error> {
         let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
         // On this host the handshake, or the reset, is usually over when connect returns, though it says "in progress".
         let connected = progress == Progress::Connected || (options.local && attempt.wait(Some(Duration::ZERO))?);
@@ -86,7 +87,7 @@ impl<K: Copy + Eq> AttemptSet<K> {
     pub(super) fn wait(
         &mut self,
         timeout: Option<Duration>,
-    ) -> Result<Option<(K, Result<TcpStream, Error>)>, Error> {
+    ) -> Result<Option<Ended<K>>, Error> {
         if self.pending.is_empty() && timeout.is_none() {
             return Ok(None);
         }
@@ -139,7 +140,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn start(address: SocketAddr, options: &Options, mode: Mode) -> Result<(Self, Progress), Error> {
+    fn start(address: SocketAddr, options: Options, mode: Mode) -> Result<(Self, Progress), Error> {
         let socket = platform::open(family(&address), mode)
             .map_err(|errno| Error::from_code(Operation::Socket, address, errno.raw_os_error()))?;
         let mut source = SourcePort::guard(&socket, &address, options.local);
@@ -225,7 +226,7 @@ fn poll_for(polled: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool
     let mut left = timeout.unwrap_or(LONGEST_POLL);
     loop {
         let slice = left.min(LONGEST_POLL);
-        let spec = Timespec { tv_sec: slice.as_secs().cast_signed(), tv_nsec: slice.subsec_nanos().into() };
+        let spec = Timespec { tv_sec: slice.as_secs() as i64, tv_nsec: slice.subsec_nanos().into() };
         match poll(polled, (timeout.is_some()).then_some(&spec)) {
             Ok(0) if timeout.is_some() && left <= LONGEST_POLL => return Ok(false),
             Ok(0) | Err(Errno::INTR) => {}
@@ -249,16 +250,19 @@ fn is_self_connected(socket: BorrowedFd<'_>, port: u16) -> bool {
 
 fn connect_error(address: SocketAddr, errno: Errno) -> Error {
     let code = errno.raw_os_error();
-    if errno == Errno::ADDRNOTAVAIL {
-        let outcome = if is_usable(&address) { Outcome::Exhausted } else { Outcome::NotAvailable };
-        return Error::with_outcome(Operation::Connect, address, code, outcome);
+    let operation = Operation::Connect;
+    if errno != Errno::ADDRNOTAVAIL {
+        return Error::from_code(operation, address, code);
     }
-    Error::from_code(Operation::Connect, address, code)
+    // Unix takes the unspecified addresses for loopback, so they are as usable as that.
+    let destination = unspecified_to_loopback(address);
+    let outcome =
+        Outcome::from_os_for(OsError { operation, code }, destination, Some(is_usable(&destination)));
+    Error::with_outcome(operation, address, code, outcome)
 }
 
 /// Whether this host has a route and a source address for a destination. Asked of the kernel by a UDP connect, which sends
-/// nothing; EADDRNOTAVAIL on a TCP connect then means that the ports are used up, not that the address is of no use.
+/// nothing: where that succeeds, EADDRNOTAVAIL on a TCP connect means that the ports are used up.
 fn is_usable(address: &SocketAddr) -> bool {
-    socket(family(address), SocketType::DGRAM, None).and_then(|udp| connect(&udp, address))
-        != Err(Errno::ADDRNOTAVAIL)
+    socket(family(address), SocketType::DGRAM, None).and_then(|udp| connect(&udp, address)).is_ok()
 }

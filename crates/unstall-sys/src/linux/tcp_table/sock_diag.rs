@@ -90,10 +90,8 @@ fn split_message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 
 /// The error number, negative, that a message of the end or of an error starts with.
 fn status(body: &[u8]) -> io::Result<()> {
-    match u32_at(body, 0).map(u32::cast_signed) {
-        Some(code) if code < 0 => Err(io::Error::from_raw_os_error(-code)),
-        _ => Ok(()),
-    }
+    let code = body.first_chunk().map_or(0, |code| i32::from_ne_bytes(*code));
+    if code < 0 { Err(io::Error::from_raw_os_error(-code)) } else { Ok(()) }
 }
 
 /// `struct inet_diag_msg`. `None`: a state or family that was not asked for.
