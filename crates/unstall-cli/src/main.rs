@@ -1,2 +1,55 @@
-//! unstall
-fn main() {}
+//! The command-line tool: arguments in, exit code out, nothing decided here.
+//!
+//! [`args`] is the whole command line, [`exit`] the table of exit codes, [`output`] the rule for stdout and stderr. Each
+//! command has a file that asks a library and prints what it said.
+#![forbid(unsafe_code)]
+
+mod args;
+mod connect;
+mod doctor;
+mod document;
+mod duration;
+mod examples;
+mod exit;
+mod explain;
+mod man;
+mod output;
+mod print;
+mod progress;
+mod terminal;
+mod usage;
+
+use args::{Arguments, Command};
+use clap::FromArgMatches;
+use exit::Exit;
+use std::env;
+use std::iter;
+use std::process::ExitCode;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    // Where the program lies is nobody's business in a report that is passed on.
+    let arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    run(&iter::once("unstall".to_owned()).chain(arguments).collect::<Vec<_>>()).into()
+}
+
+/// Does what the command line says. `line` is the command line as the report quotes it.
+fn run(line: &[String]) -> Exit {
+    let matches = args::command().try_get_matches();
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::answer(&error, line),
+    };
+    let terminal = Terminal::of_stdout(arguments.color);
+    match arguments.command {
+        Command::Doctor(options) if options.list_checks => {
+            doctor::list_checks(options.json.json, terminal, line)
+        }
+        Command::Doctor(options) => doctor::run(options, terminal, line),
+        Command::Connect(options) => connect::run(&options, terminal, line),
+        Command::Explain(options) => explain::run(&options, terminal),
+        Command::Completions(options) => print::completions(options.shell),
+        Command::Man(options) => man::run(options.out.as_deref()),
+        Command::Schema(options) => print::schema(options.of),
+    }
+}

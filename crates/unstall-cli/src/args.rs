@@ -1,0 +1,292 @@
+//! The command line: one table for parsing, `-h`, `--help`, completions and man pages.
+
+use crate::duration;
+use crate::examples::{self, Page};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use unstall::{Family, Target};
+use unstall_doctor::{Options, Selection, Severity};
+
+/// Finds, fixes and proves TCP connect stalls, above all on localhost.
+#[derive(Debug, Parser)]
+#[command(name = "unstall", version, arg_required_else_help = true, propagate_version = true)]
+#[command(max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Colour in what is printed. `auto`: on a terminal, unless NO_COLOR or TERM=dumb; CLICOLOR_FORCE turns it on.
+    #[arg(long, value_name = "WHEN", global = true, env = "UNSTALL_COLOR", hide_env_values = true)]
+    #[arg(value_enum, default_value_t, hide_possible_values = true)]
+    #[arg(help = "Colour: auto, always or never", display_order = 900)]
+    pub(crate) color: When,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Doctor(Doctor),
+    Connect(Connect),
+    Explain(Explain),
+    Completions(Completions),
+    Man(Man),
+    Schema(Schema),
+}
+
+/// Find what stalls on this machine, or on the way to targets
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// What to look at: host:port, [::1]:80, a bare port, a URL. Without one: this machine.
+    #[arg(value_name = "TARGET", value_parser = typed_target)]
+    pub(crate) targets: Vec<Typed>,
+
+    /// Only this check; may be given several times
+    #[arg(long = "check", value_name = "ID", value_delimiter = ',', value_parser = check_id)]
+    #[arg(env = "UNSTALL_CHECK", hide_env_values = true)]
+    pub(crate) checks: Vec<&'static str>,
+
+    /// List the checks and what each can find, and stop
+    #[arg(long, conflicts_with = "targets")]
+    pub(crate) list_checks: bool,
+
+    /// How many samples a series takes
+    #[arg(long, value_name = "N", default_value_t = Options::SAMPLES, value_parser = samples)]
+    #[arg(env = "UNSTALL_SAMPLES", hide_env_values = true)]
+    pub(crate) samples: usize,
+
+    /// Exit with 1 from this severity on: info, warn or error
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t, hide_possible_values = true)]
+    #[arg(env = "UNSTALL_FAIL_ON", hide_env_values = true)]
+    pub(crate) fail_on: FailOn,
+
+    /// How long one connect, exchange or lookup may take before it counts as unanswered
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration::parse)]
+    #[arg(env = "UNSTALL_TIMEOUT", hide_env_values = true)]
+    pub(crate) timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) family: FamilyArguments,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    /// Progress on stderr: auto, always or never
+    ///
+    /// `auto`: one line that is rewritten on a terminal, plain lines elsewhere; `always`: the rewritten line
+    /// everywhere; `never`: none.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true)]
+    #[arg(env = "UNSTALL_PROGRESS", hide_env_values = true)]
+    pub(crate) progress: When,
+}
+
+/// Connect once, and show every attempt
+#[derive(Args, Debug)]
+pub(crate) struct Connect {
+    /// Where to: host:port, [::1]:80, a bare port, a URL
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: Target,
+
+    /// How long the whole connect may take, the name included
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
+    #[arg(env = "UNSTALL_TIMEOUT", hide_env_values = true)]
+    pub(crate) timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) family: FamilyArguments,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Print the long text of a finding or an outcome
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Explain {
+    /// A finding's or an outcome's id, as doctor and connect print it
+    pub(crate) id: Option<String>,
+
+    /// List every id
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Print all of them as one Markdown page
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}
+
+/// Print the completions for a shell
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(value_enum, hide_possible_values = true)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the man page, or write one per command
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// Write the pages of all commands into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Print the JSON schema of a report
+#[derive(Args, Debug)]
+pub(crate) struct Schema {
+    /// Whose: doctor, connect, checks (doctor --list-checks), or error (any command line that makes no sense)
+    #[arg(value_enum, hide_possible_values = true)]
+    pub(crate) of: Document,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FamilyArguments {
+    /// Addresses to try: any, v4 or v6
+    #[arg(long, value_enum, default_value_t, value_name = "FAMILY", hide_possible_values = true)]
+    #[arg(env = "UNSTALL_FAMILY", hide_env_values = true)]
+    family: FamilyChoice,
+
+    /// IPv4 alone, whatever --family says
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+
+    /// IPv6 alone, whatever --family says
+    #[arg(short = '6')]
+    v6: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Json {
+    /// Print one JSON document and nothing else on stdout (schema: unstall schema)
+    #[arg(long, env = "UNSTALL_JSON", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) json: bool,
+}
+
+/// When to do something that a terminal makes useful.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum FamilyChoice {
+    #[default]
+    Any,
+    V4,
+    V6,
+}
+
+/// The severity from which a run fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    Info,
+    #[default]
+    Warn,
+    Error,
+}
+
+/// A JSON document of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Document {
+    Doctor,
+    Connect,
+    Checks,
+    Error,
+}
+
+/// A target with what the person typed for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub(crate) text: String,
+    pub(crate) target: Target,
+}
+
+impl FamilyArguments {
+    pub(crate) fn choice(&self) -> Family {
+        match self.family {
+            _ if self.v4 => Family::V4,
+            _ if self.v6 => Family::V6,
+            FamilyChoice::Any => Family::Any,
+            FamilyChoice::V4 => Family::V4,
+            FamilyChoice::V6 => Family::V6,
+        }
+    }
+}
+
+impl From<FailOn> for Severity {
+    fn from(fail_on: FailOn) -> Self {
+        match fail_on {
+            FailOn::Info => Self::Info,
+            FailOn::Warn => Self::Warn,
+            FailOn::Error => Self::Error,
+        }
+    }
+}
+
+fn typed_target(text: &str) -> Result<Typed, unstall::ParseTargetError> {
+    Ok(Typed { text: text.to_owned(), target: text.parse()? })
+}
+
+fn check_id(id: &str) -> Result<&'static str, String> {
+    match Selection::only(&[id]) {
+        Ok(Selection::Only(ids)) if ids.len() == 1 => Ok(ids[0]),
+        Ok(_) => Err("one check at a time".to_owned()),
+        Err(unknown) => Err(format!("{unknown} (unstall doctor --list-checks lists them)")),
+    }
+}
+
+fn samples(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=100_000) => Ok(number),
+        _ => Err("write a whole number from 1 to 100000".to_owned()),
+    }
+}
+
+/// The whole command line, with the examples and exit codes of each command in its `--help`.
+pub(crate) fn command() -> clap::Command {
+    each(|command, page| {
+        let long_about = format!("{}\n\n{}", about(&command, page), page.examples_text());
+        command.long_about(long_about).after_long_help(page.exit_codes_text())
+    })
+}
+
+/// The whole command line without examples and exit codes, which have sections of their own in a man page.
+pub(crate) fn without_pages() -> clap::Command {
+    each(|command, page| {
+        let about = about(&command, page);
+        command.long_about(about)
+    })
+}
+
+/// Changes the program's and every command's help with the help of its page.
+fn each(change: impl Fn(clap::Command, &Page) -> clap::Command) -> clap::Command {
+    let mut command = change(Arguments::command(), examples::page("unstall"));
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(&name, |sub| change(sub, examples::page(&name)));
+    }
+    command
+}
+
+/// The first sentence and those that follow it.
+fn about(command: &clap::Command, page: &Page) -> String {
+    let first = command.get_about().map(ToString::to_string).unwrap_or_default();
+    format!("{first}{}", page.more())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn the_default_time_limits_are_those_of_the_doctor() {
+        assert_eq!(duration::parse("3s"), Ok(Options::TIMEOUT));
+    }
+}

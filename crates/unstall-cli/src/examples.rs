@@ -1,0 +1,122 @@
+//! What `--help` and the man pages say beside the arguments: more about the command, examples, exit codes.
+
+use crate::exit;
+use std::fmt::Write;
+
+/// The words about one command.
+#[derive(Debug)]
+pub(crate) struct Page {
+    name: &'static str,
+    /// Further sentences after the first; empty: there is no more to say.
+    more: &'static str,
+    /// What to type, and what it does.
+    pub(crate) examples: &'static [(&'static str, &'static str)],
+    /// What the exit codes mean.
+    pub(crate) exit_codes: &'static [(u8, &'static str)],
+}
+
+const PAGES: &[Page] = &[
+    Page {
+        name: "unstall",
+        more: "",
+        examples: &[
+            ("unstall doctor", "what stalls on this machine"),
+            ("unstall doctor localhost:3000", "what stalls on the way to a server"),
+            ("unstall connect localhost:3000", "one connect, every attempt of it"),
+            ("unstall explain connect-family-mismatch", "what a finding means and how to fix it"),
+        ],
+        exit_codes: exit::DOCTOR,
+    },
+    Page {
+        name: "doctor",
+        more: "Results go to stdout, progress and notes to stderr. Every figure is measured on this machine now, \
+               unless it says where it was published. Nothing is changed, and nothing leaves this machine but the \
+               connects to the targets.",
+        examples: &[
+            ("unstall doctor", "this machine"),
+            ("unstall doctor localhost:3000", "a target: its name, each address, who listens, who is slow"),
+            ("unstall doctor :3000 [::1]:8080 http://box.lan/", "several targets, in any form"),
+            ("unstall doctor --json | jq .findings", "for a program"),
+            ("unstall doctor --fail-on error", "in CI: warnings do not fail"),
+        ],
+        exit_codes: exit::DOCTOR,
+    },
+    Page {
+        name: "connect",
+        more: "Every address is tried as the library tries it: the next one at once after a failure, or after the \
+               attempt delay. The connection is closed at once; nothing is sent.",
+        examples: &[
+            ("unstall connect localhost:3000", "which address answers, how fast, and what the others do"),
+            ("unstall connect --timeout 500ms 10.0.0.7:22", "give up after half a second (exit code 124)"),
+            ("unstall connect -6 localhost:3000", "IPv6 alone"),
+            ("unstall connect --json :3000 | jq .results[0].attempts", "for a program"),
+        ],
+        exit_codes: exit::CONNECT,
+    },
+    Page {
+        name: "explain",
+        more: "Needs no network.",
+        examples: &[
+            ("unstall explain refused", "an outcome"),
+            ("unstall explain --list", "every id there is"),
+        ],
+        exit_codes: exit::PRINT,
+    },
+    Page {
+        name: "completions",
+        more: "",
+        examples: &[
+            ("unstall completions bash > ~/.local/share/bash-completion/completions/unstall", "bash"),
+            ("unstall completions fish > ~/.config/fish/completions/unstall.fish", "fish"),
+            ("unstall completions powershell >> $PROFILE", "PowerShell"),
+        ],
+        exit_codes: exit::PRINT,
+    },
+    Page {
+        name: "man",
+        more: "",
+        examples: &[
+            ("unstall man | man -l -", "read it"),
+            ("unstall man --out /usr/local/share/man/man1", "install the pages of all commands"),
+        ],
+        exit_codes: exit::PRINT,
+    },
+    Page {
+        name: "schema",
+        more: "",
+        examples: &[("unstall schema doctor", "what unstall doctor --json prints")],
+        exit_codes: exit::PRINT,
+    },
+];
+
+/// The page of a command.
+///
+/// # Panics
+/// If the command has none: every command must have one, and a test asks for all of them.
+pub(crate) fn page(name: &str) -> &'static Page {
+    PAGES.iter().find(|page| page.name == name).unwrap_or_else(|| panic!("{name} has no page in examples.rs"))
+}
+
+impl Page {
+    /// `. Further sentences.`, to follow the first sentence, which has no full stop of its own.
+    pub(crate) fn more(&self) -> String {
+        if self.more.is_empty() { String::new() } else { format!(". {}", self.more) }
+    }
+
+    /// Each example, with what it does below it.
+    pub(crate) fn examples_text(&self) -> String {
+        let mut text = "Examples:".to_owned();
+        for (line, what) in self.examples {
+            let _ = write!(text, "\n  {line}\n      {what}");
+        }
+        text
+    }
+
+    pub(crate) fn exit_codes_text(&self) -> String {
+        let mut text = "Exit codes:".to_owned();
+        for (code, what) in self.exit_codes {
+            let _ = write!(text, "\n  {code:<4} {what}");
+        }
+        text
+    }
+}

@@ -1,0 +1,60 @@
+//! Exit codes: one table for the program, its help and its man page.
+
+use std::process::ExitCode;
+
+/// What a run came to, as the shell sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Nothing found; connected.
+    Ok,
+    /// Something found; not connected.
+    Found,
+    /// The command line makes no sense.
+    Usage,
+    /// Nothing could be measured, or the result could not be written.
+    CouldNot,
+    /// The time limit ended it.
+    TimedOut,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Found => 1,
+            Self::Usage => 2,
+            Self::CouldNot => 3,
+            Self::TimedOut => 124,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// The codes of `doctor`.
+pub(crate) const DOCTOR: &[(u8, &str)] = &[
+    (0, "nothing found at or above --fail-on"),
+    (1, "something found at or above --fail-on"),
+    (2, "bad usage; nothing was measured"),
+    (3, "nothing could be measured, or the report could not be written"),
+    (130, "interrupted"),
+];
+
+/// The codes of `connect`.
+pub(crate) const CONNECT: &[(u8, &str)] = &[
+    (0, "connected"),
+    (1, "not connected: refused, unreachable, no such name, ..."),
+    (2, "bad usage; nothing was tried"),
+    (3, "the report could not be written"),
+    (124, "the time limit ended it"),
+    (130, "interrupted"),
+];
+
+/// The codes of commands that only print.
+pub(crate) const PRINT: &[(u8, &str)] =
+    &[(0, "printed"), (2, "bad usage"), (3, "the output could not be written")];

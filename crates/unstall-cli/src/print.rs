@@ -1,0 +1,34 @@
+//! Commands that print what a library generates.
+
+use crate::args::{self, Document};
+use crate::document::{CheckList, ConnectReport, ErrorReport};
+use crate::exit::Exit;
+use crate::output;
+use clap_complete::Shell;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+/// The completions of a shell.
+pub(crate) fn completions(shell: Shell) -> Exit {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut args::command(), "unstall", &mut text);
+    output::result(&String::from_utf8_lossy(&text), Exit::Ok)
+}
+
+/// The JSON schema of a document.
+pub(crate) fn schema(of: Document) -> Exit {
+    let schema = match of {
+        Document::Doctor => unstall_doctor::report::schema(),
+        Document::Connect => schema_of::<ConnectReport>("unstall connect's report"),
+        Document::Checks => schema_of::<CheckList>("unstall doctor's list of checks"),
+        Document::Error => schema_of::<ErrorReport>("unstall's answer to a command line that makes no sense"),
+    };
+    output::result(&crate::document::to_json(&schema), Exit::Ok)
+}
+
+fn schema_of<T: JsonSchema>(title: &str) -> Value {
+    let mut root = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    root.insert("title".to_owned(), json!(title));
+    root.to_value()
+}

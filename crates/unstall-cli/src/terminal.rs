@@ -1,0 +1,89 @@
+//! What the place where output goes can show.
+
+use crate::args::When;
+use anstream::{AutoStream, ColorChoice};
+use std::env;
+use std::io::{self, IsTerminal};
+use terminal_size::{Width, terminal_size};
+
+/// What stdout can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    /// Whether to use colour.
+    pub(crate) color: bool,
+    /// Whether characters beyond ASCII come out right.
+    pub(crate) unicode: bool,
+    /// How many columns a line may have.
+    pub(crate) width: usize,
+}
+
+/// Lines are no longer than this, however wide the terminal is: people read columns, not lines.
+const MAX_WIDTH: u16 = 100;
+
+/// Below this nothing can be laid out: lines are left to the terminal to break.
+const MIN_WIDTH: u16 = 40;
+
+impl Terminal {
+    /// What stdout can show, given what the person asked for.
+    pub(crate) fn of_stdout(color: When) -> Self {
+        match color {
+            When::Auto => ColorChoice::Auto,
+            When::Always => ColorChoice::Always,
+            When::Never => ColorChoice::Never,
+        }
+        .write_global();
+        Self {
+            color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            unicode: unicode(|name| env::var(name).ok(), cfg!(windows), io::stdout().is_terminal()),
+            width: width(terminal_size().map(|(Width(columns), _)| columns)),
+        }
+    }
+}
+
+/// Whether characters beyond ASCII come out right. A Windows console shows them, but what is redirected there is read
+/// in some older code page. Elsewhere the locale tells.
+fn unicode(variable: impl Fn(&str) -> Option<String>, windows: bool, is_terminal: bool) -> bool {
+    if windows {
+        return is_terminal;
+    }
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
+    set.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+/// The width of a line, given the terminal's; without a terminal, that of most.
+fn width(columns: Option<u16>) -> usize {
+    usize::from(columns.unwrap_or(80).clamp(MIN_WIDTH, MAX_WIDTH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{unicode, width};
+
+    fn with(variables: &'static [(&'static str, &'static str)], windows: bool, is_terminal: bool) -> bool {
+        let value =
+            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        unicode(value, windows, is_terminal)
+    }
+
+    #[test]
+    fn the_locale_decides_and_the_first_variable_that_is_set() {
+        assert!(with(&[("LANG", "en_GB.UTF-8")], false, false));
+        assert!(with(&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8")], false, false));
+        assert!(!with(&[("LC_ALL", "C"), ("LANG", "en_GB.UTF-8")], false, true));
+        assert!(!with(&[], false, true));
+    }
+
+    #[test]
+    fn on_windows_only_a_console_shows_all_characters() {
+        assert!(with(&[], true, true));
+        assert!(!with(&[("LANG", "en_GB.UTF-8")], true, false));
+    }
+
+    #[test]
+    fn lines_are_neither_endless_nor_tiny() {
+        assert_eq!([width(None), width(Some(10)), width(Some(90)), width(Some(400))], [80, 40, 90, 100]);
+    }
+}

@@ -1,0 +1,71 @@
+//! What the parser answers instead of arguments: help, version, or that the command line makes no sense.
+
+use crate::document::{self, ErrorReport};
+use crate::exit::Exit;
+use crate::output;
+use clap::builder::{FalseyValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use std::env;
+use std::ffi::OsString;
+use std::io::Write;
+use unstall_doctor::report::Header;
+
+/// Prints help and version to stdout; anything else is an error, on stderr.
+pub(crate) fn answer(error: &clap::Error, line: &[String]) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let text = error.render().ansi().to_string();
+            output::styled(&text, Exit::Ok)
+        }
+        _ => {
+            let _ = write!(anstream::stderr(), "{}{}", error.render().ansi(), from_environment());
+            if wants_json(line) {
+                let report = ErrorReport::new(Header::now(line.to_vec()), first_line(error));
+                return output::result(&document::to_json(&report), Exit::Usage);
+            }
+            Exit::Usage
+        }
+    }
+}
+
+/// Settings that come from the environment are easily forgotten when the parser complains about one of them.
+fn from_environment() -> String {
+    let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<String> = set.filter(|name| name.starts_with("UNSTALL_")).collect();
+    names.sort();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("note: set in the environment: {}\n", names.join(", "))
+    }
+}
+
+/// Whether the command line that makes no sense asked for JSON; its environment counts as well.
+fn wants_json(line: &[String]) -> bool {
+    let parse = |value: OsString| FalseyValueParser::new().parse(&clap::Command::new("unstall"), None, value);
+    let by_variable = env::var_os("UNSTALL_JSON").is_some_and(|value| parse(value).unwrap_or(false));
+    by_variable || line.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}
+
+/// The parser's sentence without its hints on usage.
+fn first_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wants_json;
+
+    fn line(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn json_counts_only_before_the_end_of_options() {
+        assert!(wants_json(&line("unstall connect --json :0")));
+        assert!(!wants_json(&line("unstall connect :0")));
+        assert!(!wants_json(&line("unstall connect -- --json")));
+    }
+}
