@@ -17,4 +17,5 @@ pub mod race;
 pub mod sample;
 pub mod syn;
 pub mod target;
+pub mod text;
 pub mod timeline;
