@@ -7,6 +7,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use unstall_core::outcome::io_error_kind;
 
 /// A connect that failed: its class, every address that was tried, what each came to and how long that took.
 ///
@@ -58,8 +59,12 @@ impl ConnectError {
         }
     }
 
-    /// The host is there and nobody listens on the port (or, on Windows, the accept queue is full). Whatever the time
-    /// limit, a refusal is a refusal. A self-connect is one too: nobody listens.
+    /// The host is there and nobody serves on the port: a reset answered the SYN. Whatever the time limit, a refusal is a
+    /// refusal.
+    ///
+    /// So is a self-connect, since nobody listens; a reset that came as soon as the connection stood
+    /// ([`kind`](Self::kind) is [`ConnectionReset`](io::ErrorKind::ConnectionReset) then); and, on Windows, a full accept
+    /// queue.
     pub fn is_refused(&self) -> bool {
         self.is(Outcome::Refused) || self.is(Outcome::SelfConnected)
     }
@@ -100,19 +105,17 @@ impl ConnectError {
         matches!(&*self.0, Cause::Target(_))
     }
 
-    /// The kind of the [`io::Error`] that this becomes: [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid
-    /// target, [`NotFound`](io::ErrorKind::NotFound) for a name that does not resolve, else what std gives.
+    /// The kind of the [`io::Error`] that this becomes: what std gives for the same failure, where that has a name;
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid target, [`NotFound`](io::ErrorKind::NotFound) for a
+    /// name that does not resolve, [`ResourceBusy`](io::ErrorKind::ResourceBusy) for what is exhausted.
     pub fn kind(&self) -> io::ErrorKind {
-        match &*self.0 {
-            Cause::Target(_) => io::ErrorKind::InvalidInput,
-            Cause::Connect { source: Some(source), .. } => source.kind(),
-            Cause::Connect { timeline, .. } => match timeline.outcome {
-                Outcome::Refused | Outcome::SelfConnected => io::ErrorKind::ConnectionRefused,
-                Outcome::TimedOut => io::ErrorKind::TimedOut,
-                Outcome::NoName => io::ErrorKind::NotFound,
-                Outcome::NotAvailable => io::ErrorKind::AddrNotAvailable,
-                _ => io::ErrorKind::Other,
-            },
+        use io::ErrorKind::{ConnectionAborted, ConnectionReset, NetworkDown, NetworkUnreachable};
+        let Some(outcome) = self.outcome() else { return io::ErrorKind::InvalidInput };
+        let source = self.source().and_then(|source| source.downcast_ref::<io::Error>());
+        match source.map(io::Error::kind) {
+            // More exact than the outcome.
+            Some(kind @ (ConnectionAborted | ConnectionReset | NetworkDown | NetworkUnreachable)) => kind,
+            _ => io_error_kind(outcome),
         }
     }
 
@@ -197,12 +200,27 @@ fn unresolved(f: &mut fmt::Formatter<'_>, resolution: &Resolution) -> fmt::Resul
 
 /// `refused after 0.05 ms`.
 fn ended(f: &mut fmt::Formatter<'_>, attempt: &Attempt) -> fmt::Result {
-    write!(f, "{} after {}", attempt.outcome, Millis(attempt.end.saturating_sub(attempt.start)))
+    let took = Millis(attempt.end.saturating_sub(attempt.start));
+    if was_reset(attempt) {
+        write!(f, "reset after {took}")
+    } else {
+        write!(f, "{} after {took}", attempt.outcome)
+    }
+}
+
+/// Whether somebody listened: the connection stood, for a moment.
+fn was_reset(attempt: &Attempt) -> bool {
+    let kind = attempt.os_error.map(|error| io::Error::from_raw_os_error(error.code).kind());
+    attempt.outcome == Outcome::Refused
+        && matches!(kind, Some(io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted))
 }
 
 /// What to do about it.
 fn advice(timeline: &Timeline) -> &'static str {
     match timeline.outcome {
+        Outcome::Refused if timeline.attempts.iter().any(was_reset) => {
+            "; somebody listens and resets each connection: look at that server"
+        }
         Outcome::Refused | Outcome::SelfConnected => {
             "; nobody listens there: start the server, or correct the port"
         }

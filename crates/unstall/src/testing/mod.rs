@@ -188,19 +188,20 @@ impl Deref for FullBacklog {
     }
 }
 
-/// A server that accepts each connection and resets it at once (`SO_LINGER` 0).
+/// A server that accepts each connection and resets it at once (`SO_LINGER` 0). Whether the client learns that from
+/// its connect or from its first read is a matter of microseconds.
 ///
 /// # Errors
 /// When the port cannot be bound.
 ///
 /// ```
-/// use std::io::{ErrorKind, Read};
+/// use std::io::{Error, ErrorKind, Read};
 /// use unstall::testing;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// let server = testing::resets()?;
-/// let mut stream = unstall::connect(server.target())?;
-/// assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+/// let result = unstall::connect(server.addr()).map_err(Error::from).and_then(|mut stream| stream.read(&mut [0]));
+/// assert_eq!(result.unwrap_err().kind(), ErrorKind::ConnectionReset);
 /// # Ok(())
 /// # }
 /// ```
