@@ -15,6 +15,7 @@ pub mod locality;
 pub mod outcome;
 pub mod race;
 pub mod sample;
+pub mod signature;
 pub mod syn;
 pub mod target;
 pub mod text;

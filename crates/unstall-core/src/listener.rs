@@ -73,7 +73,9 @@ impl Listener {
             return Fit::No;
         }
         match (bound, destination) {
-            (SocketAddr::V4(bound), SocketAddr::V4(destination)) if bound.ip() == destination.ip() => Fit::Exact,
+            (SocketAddr::V4(bound), SocketAddr::V4(destination)) if bound.ip() == destination.ip() => {
+                Fit::Exact
+            }
             (SocketAddr::V6(bound), SocketAddr::V6(destination)) if bound.ip() == destination.ip() => {
                 // A scope id of 0 is one that the table or the caller does not tell.
                 let scopes = [bound.scope_id(), destination.scope_id()];
@@ -148,11 +150,8 @@ pub fn all_for_port(table: &[Listener], port: u16) -> impl Iterator<Item = &List
 pub fn same_port_other_family(table: &[Listener], destination: SocketAddr) -> Option<&Listener> {
     let destination = unmap_socket(unspecified_to_loopback(destination));
     let here = reaches(table, destination);
-    let counterpart = if destination.is_ipv4() {
-        IpAddr::V6(Ipv6Addr::LOCALHOST)
-    } else {
-        IpAddr::V4(Ipv4Addr::LOCALHOST)
-    };
+    let counterpart =
+        if destination.is_ipv4() { IpAddr::V6(Ipv6Addr::LOCALHOST) } else { IpAddr::V4(Ipv4Addr::LOCALHOST) };
     let port = destination.port();
     let there = if destination.ip().is_loopback() {
         reaches(table, SocketAddr::new(counterpart, port))

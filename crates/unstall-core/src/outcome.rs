@@ -89,9 +89,7 @@ impl Outcome {
     /// [`Self::from_os`], refined by what the destination of a connect tells; see [`refine`].
     pub fn from_os_for(error: OsError, destination: SocketAddr, family_usable: Option<bool>) -> Self {
         match error.operation {
-            Operation::Connect | Operation::Wait => {
-                refine(Self::from_os(error), destination, family_usable)
-            }
+            Operation::Connect | Operation::Wait => refine(Self::from_os(error), destination, family_usable),
             _ => Self::from_os(error),
         }
     }

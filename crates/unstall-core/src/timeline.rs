@@ -1,9 +1,18 @@
 //! What happened during one connect: the resolution and every attempt, with times since the start of the connect.
+//!
+//! With the feature `serde` a timeline is what a report's `results[]` holds for a connect: `target`, `outcome`,
+//! `elapsed_ns`, `resolve_ns`, `attempts[]` of `address`, `reason`, `start_ns`, `end_ns`, `outcome`, `os_error`. Times are
+//! integer nanoseconds; `null` is "there was none".
+
+#[cfg(feature = "serde")]
+mod json;
+mod render;
 
 use crate::outcome::{OsError, Outcome};
 use crate::syn::Prepared;
 use crate::target::Target;
 use smallvec::SmallVec;
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -26,7 +35,6 @@ pub enum Reason {
 
 /// The resolution of the target's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resolution {
     /// When the question was asked.
     pub start: Duration,
@@ -42,7 +50,6 @@ pub struct Resolution {
 
 /// One TCP connect to one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Attempt {
     /// Where to.
     pub address: SocketAddr,
@@ -73,4 +80,60 @@ pub struct Timeline {
     pub outcome: Outcome,
     /// How long the whole connect took.
     pub elapsed: Duration,
+}
+
+impl Resolution {
+    /// How long it took.
+    pub fn took(&self) -> Duration {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+impl Attempt {
+    /// How long it took.
+    pub fn took(&self) -> Duration {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+impl Timeline {
+    /// The attempt that connected; `None`: none did.
+    pub fn winner(&self) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| attempt.outcome == Outcome::Connected)
+    }
+}
+
+impl Reason {
+    /// Every reason, in declaration order.
+    pub const ALL: [Self; 5] = [
+        Self::DnsCompleted,
+        Self::ResolutionDelayExpired,
+        Self::PolicyTimer,
+        Self::PreviousAttemptFailed,
+        Self::BacklogRetry,
+    ];
+
+    /// The stable identifier, as in the JSON report: `dns_completed`, ...
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::DnsCompleted => "dns_completed",
+            Self::ResolutionDelayExpired => "resolution_delay_expired",
+            Self::PolicyTimer => "policy_timer",
+            Self::PreviousAttemptFailed => "previous_attempt_failed",
+            Self::BacklogRetry => "backlog_retry",
+        }
+    }
+}
+
+/// The reason in words, for people: `the address is known`, ...
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::DnsCompleted => "the address is known",
+            Self::ResolutionDelayExpired => "the other family's answer is late",
+            Self::PolicyTimer => "the attempt before is slow",
+            Self::PreviousAttemptFailed => "the attempt before failed",
+            Self::BacklogRetry => "a listener is there but did not take it",
+        })
+    }
 }

@@ -33,7 +33,12 @@ const fn row(
 
 /// Every row once; what differs by operation is in `by_operation` of the parent module.
 pub(super) const ERRNOS: &[Errno] = &[
-    row("EPERM", [1, 1, 1], NotPermitted, "a firewall rule, a BPF program or a sandbox of this host forbids it"),
+    row(
+        "EPERM",
+        [1, 1, 1],
+        NotPermitted,
+        "a firewall rule, a BPF program or a sandbox of this host forbids it",
+    ),
     row("ENOENT", [2, 2, 2], Unknown, "no such file or entry"),
     row("ESRCH", [3, 3, 3], Unknown, "no such process, or no IPsec state for the destination"),
     row("EINTR", [4, 4, 4], Unknown, "a signal interrupted the call; the connect itself goes on"),
@@ -42,7 +47,12 @@ pub(super) const ERRNOS: &[Errno] = &[
     row("EBADF", [9, 9, 9], Unknown, "the descriptor is not open"),
     row("EAGAIN", [11, 35, 35], Exhausted, "no free local port or no room for another route at the moment"),
     row("ENOMEM", [12, 12, 12], Exhausted, "the kernel is out of memory"),
-    row("EACCES", [13, 13, 13], NotPermitted, "a policy, a prohibiting route or missing privilege forbids it"),
+    row(
+        "EACCES",
+        [13, 13, 13],
+        NotPermitted,
+        "a policy, a prohibiting route or missing privilege forbids it",
+    ),
     row("EFAULT", [14, 14, 14], Unknown, "bad pointer"),
     row("EBUSY", [16, 16, 16], Unknown, "the resource is busy"),
     row("ENODEV", [19, 19, 19], NotAvailable, "there is no such network interface"),

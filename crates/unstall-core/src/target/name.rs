@@ -49,10 +49,19 @@ impl ZoneName {
             Err(ParseTargetError::new(ParseTargetErrorKind::Zone, at, what, advice))
         };
         if text.is_empty() {
-            return error("the zone is empty".into(), "write the interface's name or index after %, as in %eth0");
+            return error(
+                "the zone is empty".into(),
+                "write the interface's name or index after %, as in %eth0",
+            );
         }
-        if text.len() > LONGEST_ZONE || text.starts_with("25") || text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return error(format!("{} is not an interface's name", quoted(text)), "write its index, as in %2");
+        if text.len() > LONGEST_ZONE
+            || text.starts_with("25")
+            || text.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return error(
+                format!("{} is not an interface's name", quoted(text)),
+                "write its index, as in %2",
+            );
         }
         if let Some((index, character)) = text.char_indices().find(|(_, c)| !zone_character(*c)) {
             let what = format!("{character:?} cannot be in a zone");
@@ -119,7 +128,11 @@ fn check_labels(ascii: &str, text: &str, at: usize) -> Result<(), ParseTargetErr
             return Err(invalid(text, here, "has an empty part between its dots"));
         }
         if label.len() > LONGEST_LABEL {
-            return Err(invalid(label, here, "is too long for one part of a host name, which has at most 63"));
+            return Err(invalid(
+                label,
+                here,
+                "is too long for one part of a host name, which has at most 63",
+            ));
         }
         offset += label.len() + 1;
     }

@@ -51,9 +51,8 @@ fn whole_host(text: &str) -> Parsed<Host> {
 fn check_scheme(scheme: &str) -> Parsed<()> {
     let mut characters = scheme.char_indices();
     let advice = "write HOST:PORT or a URL, for example http://localhost:4200";
-    let wrong = |at: usize, what: String| {
-        Err(ParseTargetError::new(ParseTargetErrorKind::Scheme, at, what, advice))
-    };
+    let wrong =
+        |at: usize, what: String| Err(ParseTargetError::new(ParseTargetErrorKind::Scheme, at, what, advice));
     match characters.next() {
         Some((_, first)) if first.is_ascii_alphabetic() => {}
         Some((_, first)) => return wrong(0, format!("a URL's scheme cannot begin with {first:?}")),
@@ -145,7 +144,12 @@ fn zone(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Zone> {
     }
     text.parse().map(Zone::Index).map_err(|_| {
         let what = format!("zone {} is out of range", quoted(text));
-        ParseTargetError::new(ParseTargetErrorKind::Zone, at, what, "an interface's index is at most 4294967295")
+        ParseTargetError::new(
+            ParseTargetErrorKind::Zone,
+            at,
+            what,
+            "an interface's index is at most 4294967295",
+        )
     })
 }
 
