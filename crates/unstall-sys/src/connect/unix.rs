@@ -76,7 +76,8 @@ impl<K: Copy + Eq> AttemptSet<K> {
     fn try_start(&mut self, key: K, address: SocketAddr, options: Options) -> Result<Started, Error> {
         let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
         // On this host the handshake, or the reset, is usually over when connect returns, though it says "in progress".
-        let connected = progress == Progress::Connected || (options.local && attempt.wait(Some(Duration::ZERO))?);
+        let connected =
+            progress == Progress::Connected || (options.local && attempt.wait(Some(Duration::ZERO))?);
         if connected {
             return attempt.into_stream().map(Started::Connected);
         }
@@ -84,10 +85,7 @@ impl<K: Copy + Eq> AttemptSet<K> {
         Ok(Started::Pending)
     }
 
-    pub(super) fn wait(
-        &mut self,
-        timeout: Option<Duration>,
-    ) -> Result<Option<Ended<K>>, Error> {
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Ended<K>>, Error> {
         if self.pending.is_empty() && timeout.is_none() {
             return Ok(None);
         }
@@ -200,8 +198,9 @@ impl Attempt {
             let _ = sockopt::set_tcp_nodelay(&self.socket, true);
         }
         if self.mode == Mode::NonBlocking {
-            ioctl_fionbio(&self.socket, false)
-                .map_err(|errno| Error::from_code(Operation::SetOption, self.address, errno.raw_os_error()))?;
+            ioctl_fionbio(&self.socket, false).map_err(|errno| {
+                Error::from_code(Operation::SetOption, self.address, errno.raw_os_error())
+            })?;
         }
         Ok(TcpStream::from(self.socket))
     }
@@ -222,20 +221,19 @@ fn is_success(events: PollFlags) -> bool {
 
 /// Polls until something happens or the time is over (false). Signals and [`LONGEST_POLL`] do not end it.
 fn poll_for(polled: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool, Errno> {
+    // A time-out beyond what the clock can express is as good as none.
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let mut left = timeout.unwrap_or(LONGEST_POLL);
+    let mut left = deadline.and(timeout);
     loop {
-        let slice = left.min(LONGEST_POLL);
-        let spec = Timespec { tv_sec: slice.as_secs() as i64, tv_nsec: slice.subsec_nanos().into() };
-        match poll(polled, (timeout.is_some()).then_some(&spec)) {
-            Ok(0) if timeout.is_some() && left <= LONGEST_POLL => return Ok(false),
+        let slice = left.map(|left| left.min(LONGEST_POLL));
+        let spec = slice.and_then(|slice| Timespec::try_from(slice).ok());
+        match poll(polled, spec.as_ref()) {
+            Ok(0) if slice == left => return Ok(false),
             Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => return Ok(true),
             Err(errno) => return Err(errno),
         }
-        if let Some(deadline) = deadline {
-            left = deadline.saturating_duration_since(Instant::now());
-        }
+        left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     }
 }
 

@@ -21,7 +21,8 @@ pub(super) fn each(states: &[State], port: Option<u16>, visit: &mut dyn FnMut(Ro
             Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         };
         for entry in entries {
-            let Some(state) = State::from_kernel(entry.state.to_u8()).filter(|state| states.contains(state)) else {
+            let Some(state) = State::from_kernel(entry.state.to_u8()).filter(|state| states.contains(state))
+            else {
                 continue;
             };
             if port.is_none_or(|port| port == entry.local_address.port()) {

@@ -65,7 +65,9 @@ fn receive(
                 NLMSG_ERROR => return status(body).and(Err(io::ErrorKind::InvalidData.into())),
                 SOCK_DIAG_BY_FAMILY => {
                     // A kernel may leave the choice of the port to us.
-                    if let Some(row) = row(body).filter(|row| port.is_none_or(|port| port == row.local.port())) {
+                    if let Some(row) =
+                        row(body).filter(|row| port.is_none_or(|port| port == row.local.port()))
+                    {
                         visit(row);
                     }
                 }
@@ -107,7 +109,9 @@ fn row(body: &[u8]) -> Option<Row> {
         remote,
         receive_queue: u32_at(body, 56)?,
         backlog: if state == State::Listen { u32_at(body, 60) } else { None },
-        v6_only: attribute(body.get(MESSAGE..)?, INET_DIAG_SKV6ONLY).and_then(<[u8]>::first).map(|value| *value != 0),
+        v6_only: attribute(body.get(MESSAGE..)?, INET_DIAG_SKV6ONLY)
+            .and_then(<[u8]>::first)
+            .map(|value| *value != 0),
         inode: u32_at(body, 68)?.into(),
     })
 }
