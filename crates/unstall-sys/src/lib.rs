@@ -46,5 +46,7 @@ mod linux;
 pub mod listeners;
 pub mod ports;
 pub mod resolve;
+#[cfg(windows)]
+mod windows;
 
 pub use error::Error;

@@ -2,7 +2,8 @@
 //!
 //! # Contract
 //!
-//! `own() -> Result<Vec<IpAddr>, Error>`, asked afresh at each call.
+//! - `own() -> Result<Vec<IpAddr>, Error>`, asked afresh at each call;
+//! - `generation() -> Option<u64>`, a number that changes with the addresses; `None` where the OS does not tell of changes.
 
 use crate::error::Error;
 use std::net::IpAddr;
@@ -18,7 +19,8 @@ mod windows;
 #[cfg(windows)]
 use windows as imp;
 
-/// For how long [`is_own`] believes a list. Addresses change when a network is joined or left, which takes longer.
+/// For how long [`is_own`] believes a list where the OS does not tell of changes. Addresses change when a network is joined or
+/// left, which takes longer.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// The addresses of all interfaces that are up, loopback included, each once.
@@ -31,22 +33,38 @@ pub fn own() -> Result<Vec<IpAddr>, Error> {
 }
 
 /// Whether `address` (an IPv4-mapped one is taken for the IPv4 one) is one of the host's own. Loopback addresses are, without
-/// asking the OS; for others the list is read about once a second. False when the list cannot be read.
+/// asking the OS; for others the list is read about once a second, on Windows when it has changed. False when the list cannot be read.
 pub fn is_own(address: IpAddr) -> bool {
-    static LIST: Mutex<Option<(Instant, Vec<IpAddr>)>> = Mutex::new(None);
+    static LIST: Mutex<Option<List>> = Mutex::new(None);
     let address = address.to_canonical();
     if address.is_loopback() {
         return true;
     }
     let mut list = LIST.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
-    match &*list {
-        Some((read, known)) if now.duration_since(*read) < BELIEVED => known.contains(&address),
-        _ => {
-            let known = own().unwrap_or_default();
-            let is_own = known.contains(&address);
-            *list = Some((now, known));
-            is_own
+    // Asked for before the list is read, so that a change in between is not missed.
+    let generation = imp::generation();
+    if let Some(known) = list.as_ref().filter(|known| known.is_fresh(now, generation)) {
+        return known.addresses.contains(&address);
+    }
+    let known = List { read: now, generation, addresses: own().unwrap_or_default() };
+    let is_own = known.addresses.contains(&address);
+    *list = Some(known);
+    is_own
+}
+
+/// The host's addresses as they were when they were read.
+struct List {
+    read: Instant,
+    generation: Option<u64>,
+    addresses: Vec<IpAddr>,
+}
+
+impl List {
+    fn is_fresh(&self, now: Instant, generation: Option<u64>) -> bool {
+        match (self.generation, generation) {
+            (Some(then), Some(now)) => then == now,
+            _ => now.duration_since(self.read) < BELIEVED,
         }
     }
 }

@@ -16,6 +16,12 @@ pub fn resolution() -> Option<Duration> {
     imp::resolution()
 }
 
+/// The step in which waits end: on Windows the interval of the timer interrupt, 15.6 ms unless some program asked for less.
+/// `None`: the OS does not tell, or has no such step.
+pub fn tick() -> Option<Duration> {
+    imp::tick()
+}
+
 /// Time since its start, on the OS's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer(Instant);

@@ -14,46 +14,44 @@
 //! A local destination port that the kernel could choose as source port costs one getsockname more, which notices a self-connect.
 //! Each attempt with ConnectEx is one allocation: what the kernel writes into must not move.
 
-use super::{Options, SocketRef, Started};
-use crate::addresses;
+use super::{Ended, Options, SocketRef, Started};
 use crate::error::Error;
 use crate::windows::event::Event;
-use crate::windows::overlapped::{Pending, connect_ex, update_context};
+use crate::windows::overlapped::{Pending, connect_ex};
 use crate::windows::{initial_rto, selected, version, winsock};
+use crate::{addresses, ports};
 use smallvec::SmallVec;
 use socket2::{SockAddr, SockRef};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::windows::io::{AsSocket, OwnedSocket};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use unstall_core::locality;
-use unstall_core::outcome::Operation;
-use unstall_core::syn::{self, Prepared, SynRetransmissions};
+use unstall_core::outcome::{Operation, Platform};
+use unstall_core::syn::{self, Prepared, SynRetransmissions, Wanted};
 
 /// How many attempts fit without allocating a list; a race has 6 pending at most by default.
 const INLINE: usize = 6;
 
-/// Ports below are never chosen as source ports: the range of Windows XP began at 1025, today's at 49152.
-const LOWEST_SOURCE_PORT: u16 = 1025;
-
 pub(super) fn prepare(socket: SocketRef<'_>, address: SocketAddr, wanted: SynRetransmissions) -> Prepared {
-    let address = destination(address);
-    set_retransmissions(socket, locality::is_local_by(address.ip(), addresses::is_own), wanted)
+    let local = locality::is_local_by(destination(address).ip(), addresses::is_own);
+    set_retransmissions(socket, local, wanted, None)
 }
 
 pub(super) fn connect_blocking(
     address: SocketAddr,
-    options: &Options,
+    options: Options,
     limit: Option<Duration>,
 ) -> (Prepared, Result<TcpStream, Error>) {
     let Some(limit) = limit else { return without_limit(address, options) };
     let start = Instant::now();
     let mut set = AttemptSet::new();
-    let (prepared, started) = set.start((), address, options);
+    let (prepared, started) = set.start_within((), address, options, Some(limit));
     let result = match started {
         Ok(Started::Connected(stream)) => Ok(stream),
         Ok(Started::Pending) => match set.wait(Some(limit.saturating_sub(start.elapsed()))) {
             Ok(Some(((), result))) => result,
-            Ok(None) => Err(Error::limit(Operation::Connect, address)),
+            Ok(None) => Err(Error::limit(address, limit)),
             Err(error) => Err(error),
         },
         Err(error) => Err(error),
@@ -61,12 +59,13 @@ pub(super) fn connect_blocking(
     (prepared, result)
 }
 
-fn without_limit(address: SocketAddr, options: &Options) -> (Prepared, Result<TcpStream, Error>) {
-    let (prepared, dialled) = Dialled::new(address, options);
-    let result = dialled.and_then(|dialled| {
-        let connected = SockRef::from(&dialled.socket).connect(&dialled.destination.into());
-        connected.map_err(|error| dialled.error(Operation::Connect, code(&error)))?;
-        dialled.into_stream()
+fn without_limit(address: SocketAddr, options: Options) -> (Prepared, Result<TcpStream, Error>) {
+    let dial = Dial::new(address, options);
+    let (prepared, socket) = dial.socket(options, None);
+    let result = socket.and_then(|socket| {
+        let connected = SockRef::from(&socket).connect(&dial.destination.into());
+        connected.map_err(|error| dial.error(Operation::Connect, code(&error)))?;
+        dial.stream(socket)
     });
     (prepared, result)
 }
@@ -77,11 +76,19 @@ fn destination(address: SocketAddr) -> SocketAddr {
     locality::unmap_socket(locality::unspecified_to_loopback(address))
 }
 
-fn set_retransmissions(socket: SocketRef<'_>, local: bool, wanted: SynRetransmissions) -> Prepared {
-    let plan = syn::plan(wanted, local, version::version().build);
-    match plan.parameters.map(|parameters| initial_rto::set(socket, parameters)) {
-        Some(Err(code)) => Prepared::NotSupported(code),
-        Some(Ok(())) | None => plan.prepared,
+/// Sets what the policy asks for. `limit`: how long a single SYN may wait for its answer, if anything bounds it.
+fn set_retransmissions(
+    socket: SocketRef<'_>,
+    local: bool,
+    policy: SynRetransmissions,
+    limit: Option<Duration>,
+) -> Prepared {
+    match syn::wanted(policy, local, Platform::Windows) {
+        Wanted::Leave(prepared) => prepared,
+        Wanted::Set => {
+            let build = version::version().build;
+            syn::prepared(build, policy, initial_rto::set(socket, syn::initial_rto(build, policy, limit)))
+        }
     }
 }
 
@@ -89,10 +96,9 @@ fn code(error: &std::io::Error) -> i32 {
     error.raw_os_error().unwrap_or_default()
 }
 
-/// A socket that is about to connect, is connecting, or has just connected.
-#[derive(Debug)]
-struct Dialled {
-    socket: OwnedSocket,
+/// What one connect is to do.
+#[derive(Clone, Copy, Debug)]
+struct Dial {
     /// As the caller gave it.
     address: SocketAddr,
     /// Where the connect goes.
@@ -102,45 +108,51 @@ struct Dialled {
     may_be_self: bool,
 }
 
-impl Dialled {
-    fn new(address: SocketAddr, options: &Options) -> (Prepared, Result<Self, Error>) {
+impl Dial {
+    fn new(address: SocketAddr, options: Options) -> Self {
         let destination = destination(address);
-        let socket = match winsock::stream(destination) {
-            Ok(socket) => socket,
-            Err(error) => return (Prepared::OsDefault, Err(error)),
-        };
-        let prepared = set_retransmissions(socket.as_socket(), options.local, options.syn_retransmissions);
-        let may_be_self = options.local && destination.port() >= LOWEST_SOURCE_PORT;
-        (prepared, Ok(Self { socket, address, destination, nodelay: options.nodelay, may_be_self }))
+        let may_be_self = options.local && ports::may_be_source(destination.port());
+        Self { address, destination, nodelay: options.nodelay, may_be_self }
     }
 
     fn error(&self, operation: Operation, code: i32) -> Error {
         Error::from_code(operation, self.address, code)
     }
 
+    /// A socket that is ready to connect.
+    fn socket(&self, options: Options, limit: Option<Duration>) -> (Prepared, Result<OwnedSocket, Error>) {
+        match winsock::stream(self.destination) {
+            Ok(socket) => {
+                let wanted = options.syn_retransmissions;
+                (set_retransmissions(socket.as_socket(), options.local, wanted, limit), Ok(socket))
+            }
+            Err(code) => (Prepared::NotSupported(code), Err(self.error(Operation::Socket, code))),
+        }
+    }
+
     /// ConnectEx wants a bound socket.
-    fn bind(&self) -> Result<(), Error> {
+    fn bind(&self, socket: &OwnedSocket) -> Result<(), Error> {
         let any: SocketAddr = match self.destination {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let bound = SockRef::from(&self.socket).bind(&any.into());
+        let bound = SockRef::from(socket).bind(&any.into());
         bound.map_err(|error| self.error(Operation::Bind, code(&error)))
     }
 
-    fn into_stream(self) -> Result<TcpStream, Error> {
-        let socket = SockRef::from(&self.socket);
-        if self.may_be_self {
-            let own = socket.local_addr().ok().and_then(|own| own.as_socket());
-            if own.is_some_and(|own| (own.ip(), own.port()) == (self.destination.ip(), self.destination.port())) {
-                return Err(Error::self_connected(self.address));
-            }
+    /// A connected socket as the caller gets it.
+    fn stream(&self, socket: OwnedSocket) -> Result<TcpStream, Error> {
+        let stream = TcpStream::from(socket);
+        let is_self =
+            |own: SocketAddr| own.ip() == self.destination.ip() && own.port() == self.destination.port();
+        if self.may_be_self && stream.local_addr().is_ok_and(is_self) {
+            return Err(Error::self_connected(self.address));
         }
         if self.nodelay {
             // A peer that is gone already is found out by the first read or write, as on any other connection.
-            let _ = socket.set_tcp_nodelay(true);
+            let _ = stream.set_nodelay(true);
         }
-        Ok(TcpStream::from(self.socket))
+        Ok(stream)
     }
 }
 
@@ -149,23 +161,7 @@ impl Dialled {
 pub(super) struct AttemptSet<K> {
     pending: SmallVec<[(K, Attempt); INLINE]>,
     /// Made by the first attempt.
-    event: Option<Event>,
-}
-
-/// One connect of several.
-#[derive(Debug)]
-struct Attempt {
-    dialled: Dialled,
-    way: Way,
-    /// What it came to, once it has been looked at.
-    ended: Option<Result<(), i32>>,
-}
-
-/// How a connect is told to begin and tells its end.
-#[derive(Debug)]
-enum Way {
-    ConnectEx(Pending),
-    Selected,
+    event: Option<Arc<Event>>,
 }
 
 impl<K: Copy + Eq> AttemptSet<K> {
@@ -177,42 +173,55 @@ impl<K: Copy + Eq> AttemptSet<K> {
         &mut self,
         key: K,
         address: SocketAddr,
-        options: &Options,
+        options: Options,
     ) -> (Prepared, Result<Started, Error>) {
-        let (prepared, dialled) = Dialled::new(address, options);
-        (prepared, dialled.and_then(|dialled| self.begin(key, dialled, options.local)))
+        self.start_within(key, address, options, None)
     }
 
-    fn begin(&mut self, key: K, dialled: Dialled, local: bool) -> Result<Started, Error> {
-        if self.event.is_none() {
-            self.event = Some(Event::new().map_err(|error| dialled.error(Operation::Wait, code(&error)))?);
-        }
-        let Some(event) = &self.event else { return Err(dialled.error(Operation::Wait, 0)) };
-        let mut attempt = Attempt::begin(dialled, event)?;
+    /// The same, where no later attempt to this address makes up for a SYN that is lost.
+    fn start_within(
+        &mut self,
+        key: K,
+        address: SocketAddr,
+        options: Options,
+        limit: Option<Duration>,
+    ) -> (Prepared, Result<Started, Error>) {
+        let dial = Dial::new(address, options);
+        let (prepared, socket) = dial.socket(options, limit);
+        (prepared, socket.and_then(|socket| self.begin(key, dial, socket, options.local)))
+    }
+
+    fn begin(&mut self, key: K, dial: Dial, socket: OwnedSocket, local: bool) -> Result<Started, Error> {
+        let mut attempt = Attempt::begin(dial, socket, self.event(&dial)?)?;
         // On this host the handshake, or the reset, is usually over when the call returns.
         if local && attempt.has_ended() {
-            return attempt.finish(event).map(Started::Connected);
+            return attempt.finish().map(Started::Connected);
         }
         self.pending.push((key, attempt));
         Ok(Started::Pending)
     }
 
-    pub(super) fn wait(
-        &mut self,
-        timeout: Option<Duration>,
-    ) -> Result<Option<(K, Result<TcpStream, Error>)>, Error> {
+    fn event(&mut self, dial: &Dial) -> Result<&Arc<Event>, Error> {
+        match &mut self.event {
+            Some(event) => Ok(event),
+            none => {
+                let event = Event::new().map_err(|error| dial.error(Operation::Wait, code(&error)))?;
+                Ok(none.insert(Arc::new(event)))
+            }
+        }
+    }
+
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Ended<K>>, Error> {
         let start = Instant::now();
         let Some(event) = self.event.as_ref().filter(|_| !self.pending.is_empty()) else {
-            if let Some(timeout) = timeout {
-                std::thread::sleep(timeout);
-            }
+            std::thread::sleep(timeout.unwrap_or_default());
             return Ok(None);
         };
         loop {
-            // Before any wait: the next attempt's start resets the event that an earlier one may have signalled.
-            if let Some(index) = Self::ended(&mut self.pending) {
+            // Before any wait: an attempt's start resets the event that an earlier one may have signalled.
+            if let Some(index) = ended(&mut self.pending) {
                 let (key, attempt) = self.pending.remove(index);
-                return Ok(Some((key, attempt.finish(event))));
+                return Ok(Some((key, attempt.finish())));
             }
             let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
             if left == Some(Duration::ZERO) {
@@ -222,25 +231,8 @@ impl<K: Copy + Eq> AttemptSet<K> {
         }
     }
 
-    /// An attempt that has ended, one that connected before those that failed.
-    fn ended(pending: &mut [(K, Attempt)]) -> Option<usize> {
-        let mut failed = None;
-        for (index, (_, attempt)) in pending.iter_mut().enumerate() {
-            if attempt.has_ended() {
-                if attempt.ended == Some(Ok(())) {
-                    return Some(index);
-                }
-                failed = failed.or(Some(index));
-            }
-        }
-        failed
-    }
-
     pub(super) fn cancel(&mut self, key: K) {
-        while let Some(index) = self.pending.iter().position(|(pending, _)| *pending == key) {
-            let (_, attempt) = self.pending.remove(index);
-            attempt.abandon(self.event.as_ref());
-        }
+        self.pending.retain(|(pending, _)| *pending != key);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -248,64 +240,68 @@ impl<K: Copy + Eq> AttemptSet<K> {
     }
 }
 
-impl<K> Drop for AttemptSet<K> {
-    fn drop(&mut self) {
-        for (_, attempt) in self.pending.drain(..) {
-            attempt.abandon(self.event.as_ref());
+/// An attempt that has ended, one that connected before those that failed.
+fn ended<K>(pending: &mut [(K, Attempt)]) -> Option<usize> {
+    let mut failed = None;
+    for (index, (_, attempt)) in pending.iter_mut().enumerate() {
+        if attempt.has_ended() {
+            if attempt.ended == Some(Ok(())) {
+                return Some(index);
+            }
+            failed = failed.or(Some(index));
         }
     }
+    failed
+}
+
+/// One connect of several. Dropping it closes its socket, at once.
+#[derive(Debug)]
+struct Attempt {
+    dial: Dial,
+    way: Way,
+    /// What it came to, once it was seen to have ended.
+    ended: Option<Result<(), i32>>,
+}
+
+/// How a connect is told to begin and tells its end.
+#[derive(Debug)]
+enum Way {
+    ConnectEx(Pending),
+    Selected(OwnedSocket),
 }
 
 impl Attempt {
-    fn begin(dialled: Dialled, event: &Event) -> Result<Self, Error> {
-        let address = SockAddr::from(dialled.destination);
-        let way = match connect_ex(&dialled.socket, dialled.destination.is_ipv4()) {
-            Some(connect_ex) => {
-                dialled.bind()?;
-                Pending::begin(connect_ex, &dialled.socket, &address, event).map(Way::ConnectEx)
-            }
-            None => selected::begin(&dialled.socket, &address, event).map(|()| Way::Selected),
+    fn begin(dial: Dial, socket: OwnedSocket, event: &Arc<Event>) -> Result<Self, Error> {
+        let address = SockAddr::from(dial.destination);
+        let way = if let Some(connect_ex) = connect_ex(&socket, dial.destination.is_ipv4()) {
+            dial.bind(&socket)?;
+            Pending::begin(connect_ex, socket, &address, event).map(Way::ConnectEx)
+        } else {
+            selected::begin(&socket, &address, event).map(|()| Way::Selected(socket))
         };
-        let way = way.map_err(|code| dialled.error(Operation::Connect, code))?;
-        Ok(Self { dialled, way, ended: None })
+        let way = way.map_err(|code| dial.error(Operation::Connect, code))?;
+        Ok(Self { dial, way, ended: None })
     }
 
     fn has_ended(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = match &self.way {
-                Way::ConnectEx(pending) => pending.outcome(&self.dialled.socket),
-                Way::Selected => selected::outcome(&self.dialled.socket),
+                Way::ConnectEx(pending) => pending.outcome(),
+                Way::Selected(socket) => selected::outcome(socket),
             };
         }
         self.ended.is_some()
     }
 
     /// The stream, or why there is none, of an attempt that has ended.
-    fn finish(self, event: &Event) -> Result<TcpStream, Error> {
-        let Self { dialled, way, ended } = self;
-        let ordinary = match (ended, way) {
-            (Some(result), Way::ConnectEx(pending)) => {
-                pending.free();
-                result.map_err(|code| (Operation::Connect, code)).and_then(|()| {
-                    update_context(&dialled.socket).map_err(|code| (Operation::SetOption, code))
-                })
-            }
-            (Some(result), Way::Selected) => {
-                result.map_err(|code| (Operation::Connect, code)).and_then(|()| {
-                    selected::finish(&dialled.socket).map_err(|code| (Operation::SetOption, code))
-                })
-            }
-            (None, way) => {
-                Self { dialled, way, ended }.abandon(Some(event));
-                return unreachable_state();
-            }
+    fn finish(self) -> Result<TcpStream, Error> {
+        if let Some(Err(code)) = self.ended {
+            return Err(self.dial.error(Operation::Connect, code));
+        }
+        let socket = match self.way {
+            Way::ConnectEx(pending) => pending.into_socket(),
+            Way::Selected(socket) => selected::finish(socket),
         };
-        ordinary.map_err(|(operation, code)| dialled.error(operation, code))?;
-        dialled.into_stream()
-    }
-
-    /// Closes the socket, at once.
-    fn abandon(self, event: Option<&Event>) {
-        todo_()
+        self.dial.stream(socket.map_err(|code| self.dial.error(Operation::SetOption, code))?)
     }
 }

@@ -27,6 +27,8 @@ pub struct Facts {
     pub container: Option<Container>,
     /// The Windows Subsystem for Linux that this runs in.
     pub wsl: Option<Wsl>,
+    /// The version of the Wine that this runs in, `8.0`.
+    pub wine: Option<String>,
     /// The upper bound of every backlog, `net.core.somaxconn`.
     pub somaxconn: Option<u32>,
     /// Whether a full accept queue answers with a reset, `net.ipv4.tcp_abort_on_overflow`.

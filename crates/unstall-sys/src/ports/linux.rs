@@ -1,6 +1,6 @@
 //! Linux: `ip_local_port_range` (for IPv6 as well), and the connection table.
 
-use super::Taken;
+use super::{Excluded, Taken};
 use crate::error::Error;
 use crate::linux::{proc_file, tcp_table};
 use rustix::time::{ClockId, clock_gettime};
@@ -58,4 +58,8 @@ pub(super) fn per_destination() -> Result<BTreeMap<SocketAddr, Taken>, Error> {
         }
     })?;
     Ok(taken)
+}
+
+pub(super) fn excluded() -> Result<Vec<Excluded>, Error> {
+    Err(Error::table("the excluded port ranges", io::ErrorKind::Unsupported.into()))
 }

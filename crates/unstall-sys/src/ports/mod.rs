@@ -2,7 +2,7 @@
 //!
 //! # Contract
 //!
-//! `ephemeral_range()`, `per_destination()`, each an error where the OS does not tell.
+//! `ephemeral_range()`, `excluded()`, `per_destination()`, each an error where the OS does not tell.
 
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -12,13 +12,15 @@ use std::ops::RangeInclusive;
 #[cfg(all(target_os = "linux", not(unstall_portable)))]
 mod linux;
 #[cfg(all(target_os = "linux", not(unstall_portable)))]
-pub(crate) use linux::cached_ephemeral_range;
-#[cfg(all(target_os = "linux", not(unstall_portable)))]
 use linux as imp;
+#[cfg(all(target_os = "linux", not(unstall_portable)))]
+pub(crate) use linux::cached_ephemeral_range;
 #[cfg(all(unix, not(all(target_os = "linux", not(unstall_portable)))))]
 mod unix;
 #[cfg(all(unix, not(all(target_os = "linux", not(unstall_portable)))))]
 use unix as imp;
+#[cfg(any(windows, test))]
+mod netsh;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
@@ -45,6 +47,25 @@ pub fn ephemeral_range() -> Result<RangeInclusive<u16>, Error> {
 /// Whether the kernel may choose `port` as the source port of a connect. True where the OS does not tell.
 pub fn may_be_source(port: u16) -> bool {
     imp::may_be_source(port)
+}
+
+/// Ports that no program may bind unless it asks for them by number (administered), or at all: what Hyper-V, WinNAT and
+/// administrators have reserved on Windows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excluded {
+    /// The ports.
+    pub ports: RangeInclusive<u16>,
+    /// An administrator's own exclusion, with a star in netsh's list.
+    pub administered: bool,
+}
+
+/// The excluded TCP port ranges (IPv4) of Windows.
+///
+/// # Errors
+///
+/// Outcome `not_available` where the OS has no such ranges or does not tell.
+pub fn excluded() -> Result<Vec<Excluded>, Error> {
+    imp::excluded()
 }
 
 /// Established and TIME_WAIT connections of this host (its network namespace) by destination.

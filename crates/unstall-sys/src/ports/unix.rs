@@ -1,6 +1,6 @@
 //! Any Unix: these tables have no portable form, so nothing is known.
 
-use super::Taken;
+use super::{Excluded, Taken};
 use crate::error::Error;
 use std::collections::BTreeMap;
 use std::io;
@@ -17,4 +17,8 @@ pub(super) fn may_be_source(_port: u16) -> bool {
 
 pub(super) fn per_destination() -> Result<BTreeMap<SocketAddr, Taken>, Error> {
     Err(Error::table("the connection table", io::ErrorKind::Unsupported.into()))
+}
+
+pub(super) fn excluded() -> Result<Vec<Excluded>, Error> {
+    Err(Error::table("the excluded port ranges", io::ErrorKind::Unsupported.into()))
 }

@@ -7,3 +7,10 @@ pub(crate) mod selected;
 pub(crate) mod tcp_table;
 pub(crate) mod version;
 pub(crate) mod winsock;
+
+use std::io;
+
+/// The error of a call that returns its code.
+pub(crate) fn os_error(code: u32) -> io::Error {
+    io::Error::from_raw_os_error(i32::try_from(code).unwrap_or(i32::MAX))
+}

@@ -20,8 +20,10 @@ pub(crate) struct Version {
 pub(crate) fn version() -> Version {
     static VERSION: OnceLock<Version> = OnceLock::new();
     *VERSION.get_or_init(|| {
-        let mut info =
-            OSVERSIONINFOW { dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32, ..OSVERSIONINFOW::default() };
+        let mut info = OSVERSIONINFOW {
+            dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32,
+            ..OSVERSIONINFOW::default()
+        };
         // SAFETY: `info` is writable and says its size. The function always succeeds.
         let _ = unsafe { RtlGetVersion(&raw mut info) };
         Version { major: info.dwMajorVersion, minor: info.dwMinorVersion, build: info.dwBuildNumber }
@@ -39,7 +41,9 @@ pub(crate) fn wine() -> Option<String> {
     let function = unsafe { GetProcAddress(ntdll, c"wine_get_version".as_ptr().cast()) }?;
     // SAFETY: Wine documents the function under this name so: no argument, a constant string.
     let function = unsafe {
-        std::mem::transmute::<unsafe extern "system" fn() -> isize, extern "C" fn() -> *const core::ffi::c_char>(function)
+        std::mem::transmute::<unsafe extern "system" fn() -> isize, extern "C" fn() -> *const core::ffi::c_char>(
+            function,
+        )
     };
     // SAFETY: the string is Wine's own, constant, and ends with a zero.
     let text = unsafe { CStr::from_ptr(function()) };

@@ -1,11 +1,9 @@
 //! Winsock's start, its last error, and stream sockets.
 
-use crate::error::Error;
 use std::net::SocketAddr;
 use std::os::windows::io::{AsRawSocket, FromRawSocket, OwnedSocket, RawSocket};
 use std::ptr::null;
 use std::sync::OnceLock;
-use unstall_core::outcome::Operation;
 use windows_sys::Win32::Networking::WinSock::{
     AF_INET, AF_INET6, INVALID_SOCKET, IPPROTO_TCP, SOCK_STREAM, SOCKET, WSA_FLAG_NO_HANDLE_INHERIT,
     WSA_FLAG_OVERLAPPED, WSADATA, WSAGetLastError, WSASocketW, WSAStartup,
@@ -16,7 +14,7 @@ const VERSION: u16 = 0x0202;
 
 /// Starts Winsock, once per process. It is never stopped: the OS does that when the process ends, and a stop would end the
 /// sockets that others still use.
-fn startup() -> Result<(), i32> {
+pub(crate) fn startup() -> Result<(), i32> {
     static CODE: OnceLock<i32> = OnceLock::new();
     let code = *CODE.get_or_init(|| {
         let mut data = WSADATA::default();
@@ -33,15 +31,14 @@ pub(crate) fn last_error() -> i32 {
 }
 
 /// A new TCP socket of the family of `address`: overlapped, blocking, not inherited by programs that this one starts.
-pub(crate) fn stream(address: SocketAddr) -> Result<OwnedSocket, Error> {
-    let failed = |code| Error::from_code(Operation::Socket, address, code);
-    startup().map_err(failed)?;
+pub(crate) fn stream(address: SocketAddr) -> Result<OwnedSocket, i32> {
+    startup()?;
     let family = if address.is_ipv4() { AF_INET } else { AF_INET6 };
     let flags = WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT;
     // SAFETY: no pointer but null, which asks for no particular provider.
     let socket = unsafe { WSASocketW(family.into(), SOCK_STREAM, IPPROTO_TCP, null(), 0, flags) };
     if socket == INVALID_SOCKET {
-        return Err(failed(last_error()));
+        return Err(last_error());
     }
     // SAFETY: it was made just now, and nobody else knows it.
     Ok(unsafe { OwnedSocket::from_raw_socket(socket as RawSocket) })
