@@ -297,6 +297,28 @@ fn the_family_is_restricted() {
     });
 }
 
+/// Where the kernel has few ports to choose from, std soon connects to itself; we never do, and say refused.
+#[test]
+fn a_connect_to_itself_is_refused() {
+    inside("a_connect_to_itself_is_refused", |namespace| {
+        namespace.hosts(&[("self", &["127.0.0.1", OWN_V4])]);
+        std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40007").unwrap();
+        let connector = Connector::new();
+        for address in ["127.0.0.1", "::1", OWN_V4, OWN_V6] {
+            let address = at(address, 40000);
+            let hits = (0..200).filter(|_| TcpStream::connect(address).is_ok()).count();
+            assert!(hits > 0, "std does not connect to itself at {address}");
+            for _ in 0..200 {
+                let error = connector.connect(address).unwrap_err();
+                assert!(error.is_refused(), "{error}");
+            }
+        }
+        for _ in 0..200 {
+            assert!(connector.connect("self:40000").unwrap_err().is_refused());
+        }
+    });
+}
+
 /// Two attempts connect before the race looks: one wins, the other is closed and its server sees the end of the stream.
 #[test]
 fn of_two_winners_one_is_closed() {

@@ -13,21 +13,21 @@ use tempfile::NamedTempFile;
 /// Set in the program that runs inside.
 const INSIDE: &str = "UNSTALL_INSIDE_NAMESPACE";
 /// The addresses of this host in the namespace that are not loopback.
-pub const OWN_V4: &str = "198.18.0.1";
-pub const OWN_V6: &str = "2001:2::1";
+pub(crate) const OWN_V4: &str = "198.18.0.1";
+pub(crate) const OWN_V6: &str = "2001:2::1";
 /// Addresses that nobody has, one or several hops away for all the host knows: what is sent there is lost.
-pub const SILENT_V4: [&str; 3] = ["198.18.0.254", "198.18.0.253", "198.18.0.252"];
-pub const SILENT_V6: [&str; 3] = ["2001:2::fe", "2001:2::fd", "2001:2::fc"];
+pub(crate) const SILENT_V4: [&str; 3] = ["198.18.0.254", "198.18.0.253", "198.18.0.252"];
+pub(crate) const SILENT_V6: [&str; 3] = ["2001:2::fe", "2001:2::fd", "2001:2::fc"];
 
 /// The namespace this process runs in.
-pub struct Namespace {
+pub(crate) struct Namespace {
     /// What is mounted; the mounts end with the namespace.
     mounted: Vec<NamedTempFile>,
     test: String,
 }
 
 /// Runs `body` in namespaces of its own. `test` is the full name of the calling test.
-pub fn inside(test: &str, body: fn(&mut Namespace)) {
+pub(crate) fn inside(test: &str, body: fn(&mut Namespace)) {
     if std::env::var(INSIDE).is_ok_and(|name| name == test) {
         body(&mut Namespace::set_up(test));
         return;
@@ -81,7 +81,7 @@ impl Namespace {
     }
 
     /// The names that resolve, each with its addresses in the order in which the OS is to give them.
-    pub fn hosts(&mut self, names: &[(&str, &[&str])]) {
+    pub(crate) fn hosts(&mut self, names: &[(&str, &[&str])]) {
         let mut hosts = String::new();
         let mut order = String::new();
         for (name, addresses) in names {
@@ -97,12 +97,12 @@ impl Namespace {
     }
 
     /// The name server that is asked, with one question that is never given up.
-    pub fn name_server(&mut self, address: &str) {
+    pub(crate) fn name_server(&mut self, address: &str) {
         self.mount("/etc/resolv.conf", &format!("nameserver {address}\noptions timeout:30 attempts:1\n"));
     }
 
     /// Drops every SYN to `address` as it comes in. False: said to be left out, for there is no nft here.
-    pub fn silence(&self, address: IpAddr) -> bool {
+    pub(crate) fn silence(&self, address: IpAddr) -> bool {
         let family = if address.is_ipv4() { "ip" } else { "ip6" };
         let rules = format!(
             "add table inet unstall\n\
@@ -119,7 +119,7 @@ impl Namespace {
     }
 
     /// Takes back every [`silence`](Self::silence).
-    pub fn end_silence(&self) {
+    pub(crate) fn end_silence(&self) {
         nft("delete table inet unstall\n").expect("nft deletes its table");
     }
 
@@ -159,7 +159,7 @@ fn first_line(output: &Output) -> String {
 }
 
 /// Runs a command of words without spaces in them.
-pub fn run(command: &str) {
+pub(crate) fn run(command: &str) {
     let mut words = command.split(' ');
     let output = Command::new(words.next().expect("a program")).args(words).output();
     let output = output.unwrap_or_else(|error| panic!("{command}: {error}"));
@@ -167,12 +167,12 @@ pub fn run(command: &str) {
 }
 
 /// An address and a port.
-pub fn at(address: &str, port: u16) -> SocketAddr {
+pub(crate) fn at(address: &str, port: u16) -> SocketAddr {
     SocketAddr::new(address.parse().expect("an address"), port)
 }
 
 /// Waits until so many sockets of this namespace have sent a SYN and heard nothing.
-pub fn wait_for_syn_sent(count: usize) {
+pub(crate) fn wait_for_syn_sent(count: usize) {
     // The fourth field of /proc/net/tcp is the state, 02 for SYN_SENT.
     let syn_sent = |line: &str| line.split_ascii_whitespace().nth(3) == Some("02");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
