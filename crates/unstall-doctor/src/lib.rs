@@ -12,8 +12,11 @@ mod checks;
 mod context;
 mod doctor;
 pub mod findings;
+mod lookup;
+mod probe;
 pub mod report;
 mod stats;
+mod wire;
 
 pub use checks::{CheckInfo, list_checks};
 pub use context::Options;

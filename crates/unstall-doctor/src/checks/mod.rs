@@ -51,6 +51,22 @@ pub(crate) trait Check {
 
     /// Judges. Pure: the same measurement always gives the same findings.
     fn judge(data: &Self::Data) -> Vec<Finding>;
+
+    /// What was measured, in lines for people. Pure. Default: nothing beyond the findings.
+    fn describe(_data: &Self::Data) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What a check that ran gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// The measurement as JSON.
+    pub(crate) data: serde_json::Value,
+    /// The measurement for people.
+    pub(crate) lines: Vec<String>,
+    /// What was found.
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// A row of a table of checks.
@@ -60,7 +76,7 @@ pub(crate) struct Row<S: ?Sized> {
     pub(crate) about: &'static str,
     pub(crate) budget: Duration,
     /// Measures and judges.
-    perform: fn(&Context, &S) -> Measured<(serde_json::Value, Vec<Finding>)>,
+    perform: fn(&Context, &S) -> Measured<Outcome>,
     /// The JSON schema of its data.
     pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -79,11 +95,11 @@ impl<S: ?Sized + Send + Sync + 'static> Row<S> {
     }
 }
 
-fn perform<C: Check>(context: &Context, subject: &C::Subject) -> Measured<(serde_json::Value, Vec<Finding>)> {
-    let data = C::measure(context, subject)?;
-    let json = serde_json::to_value(&data)
+fn perform<C: Check>(context: &Context, subject: &C::Subject) -> Measured<Outcome> {
+    let measured = C::measure(context, subject)?;
+    let data = serde_json::to_value(&measured)
         .map_err(|error| NotRun::CouldNot(format!("the measurement cannot be written as JSON: {error}")))?;
-    Ok((json, C::judge(&data)))
+    Ok(Outcome { data, lines: C::describe(&measured), findings: C::judge(&measured) })
 }
 
 /// A check as `--list-checks` shows it.

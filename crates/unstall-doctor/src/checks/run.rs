@@ -1,6 +1,6 @@
 //! Runs one check: on a thread of its own, so that one that panics or hangs does not stop the others.
 
-use super::{Measured, NotRun, Row};
+use super::{Measured, NotRun, Outcome, Row};
 use crate::context::Context;
 use crate::findings::Finding;
 use crate::report::{CheckResult, Status};
@@ -34,13 +34,13 @@ pub(crate) fn run<S: Send + Sync + 'static>(
     let start = Instant::now();
     let measured = on_thread(row, context, Arc::clone(subject), limit);
     let elapsed_ns = crate::stats::ns(start.elapsed());
-    let (status, why, data, findings) = match measured {
-        Ok((data, findings)) => (Status::Ran, None, data, findings),
-        Err(NotRun::CouldNot(why)) => (Status::CouldNotRun, Some(why), serde_json::Value::Null, Vec::new()),
-        Err(NotRun::NotApplicable(why)) => {
-            (Status::NotApplicable, Some(why), serde_json::Value::Null, Vec::new())
-        }
+    let (status, why) = match &measured {
+        Ok(_) => (Status::Ran, None),
+        Err(NotRun::CouldNot(why)) => (Status::CouldNotRun, Some(why.clone())),
+        Err(NotRun::NotApplicable(why)) => (Status::NotApplicable, Some(why.clone())),
     };
+    let nothing = |_| Outcome { data: serde_json::Value::Null, lines: Vec::new(), findings: Vec::new() };
+    let Outcome { data, lines, findings } = measured.unwrap_or_else(nothing);
     let findings =
         findings.into_iter().map(|finding| Finding { target: target.map(str::to_owned), ..finding });
     let result = CheckResult {
@@ -50,6 +50,7 @@ pub(crate) fn run<S: Send + Sync + 'static>(
         status,
         why,
         elapsed_ns,
+        lines,
         data,
     };
     Ran { result, findings: findings.collect() }
@@ -60,7 +61,7 @@ fn on_thread<S: Send + Sync + 'static>(
     context: Context,
     subject: Arc<S>,
     limit: std::time::Duration,
-) -> Measured<(serde_json::Value, Vec<Finding>)> {
+) -> Measured<Outcome> {
     let (sender, receiver) = mpsc::channel();
     let worker = thread::Builder::new().name(row.id.to_owned()).spawn(move || {
         // The receiver is gone only when this came too late.

@@ -121,6 +121,13 @@ impl Finding {
         self
     }
 
+    /// Adds facts.
+    #[must_use]
+    pub fn with_all(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
     /// Sets the severity for this instance.
     #[must_use]
     pub fn with_severity(mut self, severity: Severity) -> Self {

@@ -53,6 +53,8 @@ pub struct CheckResult {
     pub why: Option<String>,
     /// How long it took.
     pub elapsed_ns: u64,
+    /// What it measured, in lines for people; empty when its findings say it all.
+    pub lines: Vec<String>,
     /// What it measured; null when it did not run.
     pub data: serde_json::Value,
 }

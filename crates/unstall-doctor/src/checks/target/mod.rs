@@ -1,13 +1,20 @@
-//! The checks of a target, one file each.
+//! The checks of a target, one file each. What they share (the addresses, what each came to, who listens) is looked up
+//! once, in [`survey`].
+
+mod after_connect;
+mod client_delays;
+mod reach;
+mod resolve;
+mod survey;
 
 use super::Row;
 
-/// A target and what its checks share.
-#[derive(Debug)]
-pub(crate) struct Subject {
-    /// What the person typed, made a target.
-    pub(crate) target: unstall_core::target::Target,
-}
+pub(crate) use survey::Subject;
 
 /// Every check of a target, in the order in which they run.
-pub(crate) static CHECKS: &[Row<Subject>] = &[];
+pub(crate) static CHECKS: &[Row<Subject>] = &[
+    Row::of::<resolve::Resolve>(),
+    Row::of::<reach::Reach>(),
+    Row::of::<after_connect::AfterConnect>(),
+    Row::of::<client_delays::ClientDelays>(),
+];

@@ -1,0 +1,272 @@
+//! How long a refusal takes: closed ports at several addresses of this machine.
+
+use crate::checks::{Check, Measured};
+use crate::context::Context;
+use crate::findings::{Evidence, Finding, refusal};
+use crate::probe::{ClosedPort, Ended, plain_connect};
+use crate::stats::{Figures, show};
+use crate::wire;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+use unstall_core::outcome::{OsError, Outcome};
+
+pub(super) struct Refusal;
+
+/// Closed ports.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Data {
+    /// How long a connect was waited for.
+    limit_ns: u64,
+    ports: Vec<Port>,
+}
+
+/// A port that is closed, since the check itself holds it, bound and not listening.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Port {
+    /// The address.
+    address: IpAddr,
+    /// What a connect to it came to; `not_available`: the address cannot be used here.
+    #[schemars(schema_with = "wire::outcome")]
+    outcome: Outcome,
+    #[schemars(schema_with = "wire::os_error")]
+    os_error: Option<OsError>,
+    /// How long the refusals took; null: none came.
+    refused: Option<Figures>,
+}
+
+/// A refusal is microseconds of work. The least of the stalls that are known is one retransmission, 505 ms.
+const SLOW: Duration = Duration::from_millis(100);
+/// From this share of slow refusals on it is no hiccup of a busy machine.
+const OFTEN: f64 = 0.1;
+
+impl Check for Refusal {
+    type Subject = ();
+    type Data = Data;
+    const ID: &'static str = "refusal";
+    const TITLE: &'static str = "refusal of closed ports";
+    const ABOUT: &'static str = "how long a connect to a closed port takes at 127.0.0.1, 127.0.0.2, ::1 and an own address: finds \
+                                 refusals that come late, never, or on some addresses only";
+    const BUDGET: Duration = Duration::from_millis(1500);
+
+    fn measure(context: &Context, (): &()) -> Measured<Data> {
+        let ports = addresses().into_iter().map(|address| port(context, address)).collect();
+        Ok(Data { limit_ns: crate::stats::ns(context.timeout()), ports })
+    }
+
+    fn judge(data: &Data) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        findings.extend(never_refused(data));
+        findings.extend(slow(data));
+        findings.extend(with_outcome(data, Outcome::Connected, &refusal::CLOSED_PORT_ANSWERS));
+        findings.extend(with_outcome(data, Outcome::NotPermitted, &refusal::LOOPBACK_NOT_PERMITTED));
+        findings
+    }
+}
+
+/// 127.0.0.1, 127.0.0.2, ::1 and, if there is one, an address of an interface.
+fn addresses() -> Vec<IpAddr> {
+    let mut addresses: Vec<IpAddr> =
+        vec![Ipv4Addr::LOCALHOST.into(), Ipv4Addr::new(127, 0, 0, 2).into(), Ipv6Addr::LOCALHOST.into()];
+    // Link-local addresses need a zone: another check's business.
+    let usable =
+        |ip: &IpAddr| !ip.is_loopback() && !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    let own = unstall_sys::addresses::own().unwrap_or_default();
+    addresses.extend(own.iter().filter(|ip| usable(ip)).min_by_key(|ip| ip.is_ipv6()));
+    addresses
+}
+
+fn port(context: &Context, address: IpAddr) -> Port {
+    let mut last = Ended { outcome: Outcome::NotAvailable, os_error: None, elapsed: Duration::ZERO };
+    let mut refused = Vec::new();
+    if let Ok(closed) = ClosedPort::at(address) {
+        let mut wanted = context.samples(1);
+        while refused.len() < wanted && (refused.is_empty() || context.has_time()) {
+            last = plain_connect(closed.address, context.timeout()).0;
+            if last.outcome != Outcome::Refused {
+                break;
+            }
+            refused.push(last.elapsed);
+            if last.elapsed >= SLOW {
+                // Seconds each: three tell as much as a hundred.
+                wanted = wanted.min(3);
+            }
+        }
+    }
+    Port { address, outcome: last.outcome, os_error: last.os_error, refused: Figures::of(&refused) }
+}
+
+impl Port {
+    fn is_slow(&self) -> bool {
+        self.refused
+            .as_ref()
+            .is_some_and(|figures| figures.median() >= SLOW || figures.share_from(SLOW) >= OFTEN)
+    }
+
+    /// The refusal time that people notice: that of the slow ones.
+    fn slow_time(&self) -> Option<Duration> {
+        let figures = self.refused.as_ref()?;
+        let slow: Vec<_> = figures
+            .samples_ns
+            .iter()
+            .map(|&ns| Duration::from_nanos(ns))
+            .filter(|time| *time >= SLOW)
+            .collect();
+        Figures::of(&slow).map(|slow| slow.median())
+    }
+
+    fn evidence(&self) -> Evidence {
+        match &self.refused {
+            Some(figures) => {
+                let text = format!("closed port at {}: refused, {}", self.address, figures.words());
+                Evidence::measured(text, figures.median(), figures.n)
+            }
+            None => Evidence::seen(format!("closed port at {}: {}", self.address, self.outcome)),
+        }
+    }
+}
+
+/// `127.0.0.1, ::1`.
+fn list<'a>(ports: impl IntoIterator<Item = &'a Port>) -> String {
+    ports.into_iter().map(|port| port.address.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn never_refused(data: &Data) -> Option<Finding> {
+    let (silent, rest): (Vec<&Port>, Vec<_>) =
+        data.ports.iter().partition(|port| port.outcome == Outcome::TimedOut);
+    if silent.is_empty() {
+        return None;
+    }
+    let prompt: Vec<_> =
+        rest.into_iter().filter(|port| port.outcome == Outcome::Refused && !port.is_slow()).collect();
+    // The same family, or else a rule about IPv6 would look like a lost reset.
+    let beside: Vec<_> = prompt
+        .iter()
+        .copied()
+        .filter(|port| silent.iter().any(|silent| silent.address.is_ipv4() == port.address.is_ipv4()))
+        .collect();
+    let time = show(Duration::from_nanos(data.limit_ns));
+    let values: &[(&str, &dyn Display)] = &[
+        ("addresses", &list(silent.iter().copied())),
+        ("prompt", &list(beside.iter().copied())),
+        ("time", &time),
+    ];
+    let entry =
+        if beside.is_empty() { &refusal::REFUSAL_MISSING } else { &refusal::REFUSAL_LOST_ON_ONE_ADDRESS };
+    let facts = silent.iter().map(|port| {
+        let text = format!("closed port at {}: no answer in {time}", port.address);
+        Evidence::measured(text, Duration::from_nanos(data.limit_ns), 1)
+    });
+    Some(
+        facts
+            .chain(prompt.iter().map(|port| port.evidence()))
+            .fold(entry.found(values), Finding::with_evidence),
+    )
+}
+
+fn slow(data: &Data) -> Option<Finding> {
+    let slow: Vec<_> = data.ports.iter().filter(|port| port.is_slow()).collect();
+    let time = slow.iter().filter_map(|port| port.slow_time()).max()?;
+    let values: &[(&str, &dyn Display)] =
+        &[("addresses", &list(slow.iter().copied())), ("time", &show(time))];
+    let finding = refusal::SLOW_REFUSAL.found(values);
+    Some(slow.iter().map(|port| port.evidence()).fold(finding, Finding::with_evidence))
+}
+
+fn with_outcome(data: &Data, outcome: Outcome, entry: &'static crate::findings::Entry) -> Option<Finding> {
+    let ports: Vec<_> = data.ports.iter().filter(|port| port.outcome == outcome).collect();
+    if ports.is_empty() {
+        return None;
+    }
+    let finding = entry.found(&[("addresses", &list(ports.iter().copied()))]);
+    Some(ports.iter().map(|port| port.evidence()).fold(finding, Finding::with_evidence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Options;
+    use crate::findings::Severity;
+    use crate::stats::tests::figures;
+
+    fn refused(address: &str, ms: &[f64]) -> Port {
+        Port {
+            address: address.parse().expect("an address"),
+            outcome: Outcome::Refused,
+            os_error: None,
+            refused: Some(figures(ms)),
+        }
+    }
+
+    fn ended(address: &str, outcome: Outcome) -> Port {
+        Port { outcome, refused: None, ..refused(address, &[0.1]) }
+    }
+
+    fn judge(ports: Vec<Port>) -> Vec<Finding> {
+        Refusal::judge(&Data { limit_ns: 3_000_000_000, ports })
+    }
+
+    fn ids(ports: Vec<Port>) -> Vec<String> {
+        judge(ports).into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn a_median_of_100_ms_is_slow_and_below_is_not() {
+        assert_eq!(ids(vec![refused("127.0.0.1", &[99.0; 5])]), [""; 0]);
+        assert_eq!(ids(vec![refused("127.0.0.1", &[100.0; 5])]), ["slow-refusal"]);
+    }
+
+    /// Published for Windows 11: 2026 ms at 127.0.0.1.
+    #[test]
+    fn windows_refusal_is_named_once_for_all_its_addresses() {
+        let ports =
+            ["127.0.0.1", "127.0.0.2", "::1"].map(|address| refused(address, &[2026.0, 2015.0, 2033.0]));
+        let findings = judge(ports.into());
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].severity, Severity::Warn);
+        assert_eq!(
+            findings[0].title,
+            "a closed port at 127.0.0.1, 127.0.0.2, ::1 is refused only after 2.03 s"
+        );
+        assert_eq!(findings[0].evidence[0].value_ns, Some(2_026_000_000));
+        assert_eq!(findings[0].evidence[0].n, Some(3));
+    }
+
+    #[test]
+    fn one_slow_refusal_in_ten_is_slow_and_a_single_hiccup_is_not() {
+        let mut ms = vec![0.1; 91];
+        ms.extend([2026.0; 9]);
+        assert_eq!(ids(vec![refused("127.0.0.1", &ms)]), [""; 0]);
+        ms.push(2026.0);
+        ms.remove(0);
+        assert_eq!(ids(vec![refused("127.0.0.1", &ms)]), ["slow-refusal"]);
+    }
+
+    #[test]
+    fn silence_is_told_from_a_reset_that_is_lost_at_one_address() {
+        let prompt = || refused("127.0.0.2", &[0.2; 9]);
+        let lost = vec![ended("127.0.0.1", Outcome::TimedOut), prompt()];
+        assert_eq!(ids(lost), ["refusal-lost-on-one-address"]);
+        let all = vec![ended("127.0.0.1", Outcome::TimedOut), ended("127.0.0.2", Outcome::TimedOut)];
+        assert_eq!(ids(all), ["refusal-missing"]);
+        let other_family = vec![ended("::1", Outcome::TimedOut), prompt()];
+        assert_eq!(ids(other_family), ["refusal-missing"]);
+    }
+
+    #[test]
+    fn what_is_neither_refused_nor_silent_has_its_own_finding() {
+        assert_eq!(ids(vec![ended("127.0.0.1", Outcome::Connected)]), ["closed-port-answers"]);
+        assert_eq!(ids(vec![ended("127.0.0.1", Outcome::NotPermitted)]), ["loopback-not-permitted"]);
+        assert_eq!(ids(vec![ended("::1", Outcome::NotAvailable)]), [""; 0]);
+    }
+
+    #[test]
+    fn closed_ports_of_this_machine_are_refused() {
+        let context = Context::new(&Options { samples: 5, ..Options::default() }).for_budget(Refusal::BUDGET);
+        let data = Refusal::measure(&context, &()).expect("not measured");
+        assert_eq!(data.ports[0].outcome, Outcome::Refused);
+        assert_eq!(data.ports[0].refused.as_ref().map(|figures| figures.n), Some(5));
+    }
+}

@@ -1,0 +1,162 @@
+//! Two small writes and a read, with and without TCP_NODELAY: Nagle against the delayed acknowledgement.
+
+use crate::checks::{Check, Measured, NotRun};
+use crate::context::Context;
+use crate::findings::{Evidence, Finding, Severity, exchange};
+use crate::probe::{LOOPBACK, Pair, SLOW};
+use crate::stats::{Figures, show};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::{IpAddr, TcpListener};
+use std::time::Duration;
+
+pub(super) struct SmallWrites;
+
+/// Exchanges of two writes of 10 bytes and one read, on a connection that lasts.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Data {
+    families: Vec<Family>,
+}
+
+/// One family's exchanges.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Family {
+    /// 127.0.0.1 or ::1.
+    address: IpAddr,
+    /// Without TCP_NODELAY.
+    plain: Figures,
+    /// With TCP_NODELAY.
+    nodelay: Figures,
+}
+
+/// Above every timer that is known for delayed acknowledgements: 200 ms on Windows 7 and at most on Linux.
+const LONGER_THAN_ANY_TIMER: Duration = Duration::from_millis(250);
+
+impl Check for SmallWrites {
+    type Subject = ();
+    type Data = Data;
+    const ID: &'static str = "small-writes";
+    const TITLE: &'static str = "two small writes and a read";
+    const ABOUT: &'static str = "two writes and a read with and without TCP_NODELAY: what Nagle and delayed acknowledgements cost a program here";
+    const BUDGET: Duration = Duration::from_millis(1200);
+
+    fn measure(context: &Context, (): &()) -> Measured<Data> {
+        let mut why = "nothing could listen at 127.0.0.1 or ::1".to_owned();
+        let mut families = Vec::new();
+        for address in LOOPBACK {
+            match family(context, address) {
+                Ok(family) => families.extend(family),
+                Err(reason) => why = reason,
+            }
+        }
+        if families.is_empty() { Err(NotRun::CouldNot(why)) } else { Ok(Data { families }) }
+    }
+
+    fn judge(data: &Data) -> Vec<Finding> {
+        let broken = data.families.iter().filter(|family| family.nodelay.median() > SLOW);
+        let mut findings: Vec<_> = broken.map(nodelay_does_not_help).collect();
+        let waits = |family: &&Family| family.plain.median() > SLOW && family.nodelay.median() <= SLOW;
+        findings.extend(
+            data.families.iter().filter(waits).max_by_key(|family| family.plain.median_ns).map(waits_for),
+        );
+        findings
+    }
+}
+
+/// `Ok(None)`: nothing can listen at this address.
+fn family(context: &Context, address: IpAddr) -> Result<Option<Family>, String> {
+    let Ok(listener) = TcpListener::bind((address, 0)) else { return Ok(None) };
+    let series = |nodelay| {
+        let (mut pair, _) = Pair::connect(&listener, context.timeout())
+            .map_err(|ended| format!("the connect to a listener at {address} ended as {}", ended.outcome))?;
+        let failed = |error| format!("the exchange at {address} failed: {error}");
+        pair.set_nodelay(nodelay).map_err(failed)?;
+        // A dear series without NODELAY: each exchange may cost a timer of 40 ms or more. The first is left out: a
+        // fresh connection is acknowledged at once.
+        pair.exchange(2, 10).map_err(failed)?;
+        let share = if nodelay { 1 } else { 10 };
+        let samples = context.series(context.samples(share), || pair.exchange(2, 10)).map_err(failed)?;
+        Figures::of(&samples).ok_or_else(|| "no sample was taken".to_owned())
+    };
+    let nodelay = series(true)?;
+    let plain = series(false)?;
+    Ok(Some(Family { address, plain, nodelay }))
+}
+
+fn nodelay_does_not_help(family: &Family) -> Finding {
+    let time = family.nodelay.median();
+    let values: &[(&str, &dyn std::fmt::Display)] = &[("time", &show(time)), ("address", &family.address)];
+    let text = format!("with TCP_NODELAY at {}: {}", family.address, family.nodelay.words());
+    exchange::NODELAY_DOES_NOT_HELP.found(values).with_evidence(Evidence::measured(
+        text,
+        time,
+        family.nodelay.n,
+    ))
+}
+
+fn waits_for(family: &Family) -> Finding {
+    let (plain, nodelay) = (&family.plain, &family.nodelay);
+    let severity = if plain.median() >= LONGER_THAN_ANY_TIMER { Severity::Warn } else { Severity::Info };
+    let evidence = |words: &str, figures: &Figures| {
+        Evidence::measured(
+            format!("{words} at {}: {}", family.address, figures.words()),
+            figures.median(),
+            figures.n,
+        )
+    };
+    let values: &[(&str, &dyn std::fmt::Display)] =
+        &[("time", &show(plain.median())), ("fast", &show(nodelay.median()))];
+    exchange::SMALL_WRITES_WAIT
+        .found(values)
+        .with_severity(severity)
+        .with_evidence(evidence("without TCP_NODELAY", plain))
+        .with_evidence(evidence("with TCP_NODELAY", nodelay))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Options;
+    use crate::stats::tests::figures;
+
+    fn judged(plain: f64, nodelay: f64) -> Vec<(String, Severity)> {
+        let family =
+            Family { address: LOOPBACK[0], plain: figures(&[plain; 10]), nodelay: figures(&[nodelay; 10]) };
+        let findings = SmallWrites::judge(&Data { families: vec![family.clone(), family] });
+        findings.into_iter().map(|finding| (finding.id, finding.severity)).collect()
+    }
+
+    #[test]
+    fn what_every_tcp_does_is_information() {
+        let info = vec![("small-writes-wait".to_owned(), Severity::Info)];
+        assert_eq!(judged(44.0, 0.02), info);
+        assert_eq!(judged(200.0, 0.02), info);
+        assert_eq!(judged(5.0, 0.02), vec![]);
+        assert_eq!(judged(5.1, 0.02), info);
+    }
+
+    #[test]
+    fn a_wait_beyond_every_known_timer_is_a_warning() {
+        assert_eq!(judged(249.0, 0.02)[0].1, Severity::Info);
+        assert_eq!(judged(250.0, 0.02)[0].1, Severity::Warn);
+        assert_eq!(judged(2500.0, 0.02)[0].1, Severity::Warn);
+    }
+
+    #[test]
+    fn nodelay_that_does_not_help_is_a_warning_of_its_own() {
+        let slow = ("nodelay-does-not-help".to_owned(), Severity::Warn);
+        assert_eq!(judged(44.0, 5.1), vec![slow.clone(), slow]);
+    }
+
+    /// Linux' timer for delayed acknowledgements is 40 ms at the least (TCP_DELACK_MIN).
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn linux_shows_its_timer_without_nodelay_and_none_with_it() {
+        let context =
+            Context::new(&Options { samples: 30, ..Options::default() }).for_budget(SmallWrites::BUDGET);
+        let data = SmallWrites::measure(&context, &()).expect("not measured");
+        let v4 = &data.families[0];
+        assert!(v4.plain.median() >= Duration::from_millis(39), "{}", v4.plain.words());
+        assert!(v4.nodelay.median() < Duration::from_millis(20), "{}", v4.nodelay.words());
+    }
+}

@@ -1,0 +1,94 @@
+//! What the target's name resolves to, and how long that takes.
+
+use super::Subject;
+use super::survey::Names;
+use crate::checks::{Check, Measured};
+use crate::context::Context;
+use crate::findings::{Evidence, Finding, target};
+use crate::stats::show;
+use std::time::Duration;
+
+/// From here on a lookup is called slow: what people notice, and far from the 0.1 s of a distant name server.
+const SLOW: Duration = Duration::from_millis(500);
+
+pub(crate) struct Resolve;
+
+impl Check for Resolve {
+    type Subject = Subject;
+    type Data = Names;
+    const ID: &'static str = "target-resolve";
+    const TITLE: &'static str = "name";
+    const ABOUT: &'static str = "What the target's name resolves to, in which order, and how long the resolver takes.";
+    const BUDGET: Duration = Duration::from_secs(1);
+
+    fn measure(context: &Context, subject: &Subject) -> Measured<Names> {
+        Ok(subject.names(context).clone())
+    }
+
+    fn judge(names: &Names) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let name = names.name.as_deref().unwrap_or("the address");
+        let elapsed = names.elapsed_ns.map(Duration::from_nanos);
+        if let Some(error) = &names.error {
+            let found = target::NAME_NOT_FOUND.found(&[("name", &name), ("cause", error)]);
+            let severity = if names.completed.is_empty() { found.severity } else { crate::Severity::Info };
+            let after = elapsed.map(|time| Evidence::measured(format!("no answer after {}", show(time)), time, 1));
+            findings.push(found.with_severity(severity).with_all(after));
+        }
+        if let Some(time) = elapsed.filter(|&time| time >= SLOW) {
+            let evidence = Evidence::measured(format!("resolving `{name}` took {}", show(time)), time, 1);
+            findings.push(
+                target::NAME_SLOW.found(&[("name", &name), ("time", &show(time))]).with_evidence(evidence),
+            );
+        }
+        findings
+    }
+
+    fn describe(names: &Names) -> Vec<String> {
+        let (Some(name), Some(time)) = (&names.name, names.elapsed_ns) else { return Vec::new() };
+        let list = |addresses: &[std::net::SocketAddr]| {
+            addresses.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let answer = if names.addresses.is_empty() { "nothing".to_owned() } else { list(&names.addresses) };
+        let completed = match &names.completed[..] {
+            [] => String::new(),
+            added => format!("; by RFC 6761 also {}", list(added)),
+        };
+        vec![format!("{name} is {answer} ({}){completed}", show(Duration::from_nanos(time)))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unstall_core::outcome::Outcome;
+
+    fn names(elapsed: Duration, error: Option<&str>, completed: bool) -> Names {
+        Names {
+            name: Some("app.localhost".to_owned()),
+            addresses: Vec::new(),
+            completed: completed.then(|| "[::1]:80".parse().expect("an address")).into_iter().collect(),
+            elapsed_ns: Some(crate::stats::ns(elapsed)),
+            error: error.map(str::to_owned),
+            failure: error.map(|_| Outcome::NoName),
+        }
+    }
+
+    fn ids(names: &Names) -> Vec<(String, crate::Severity)> {
+        Resolve::judge(names).into_iter().map(|finding| (finding.id, finding.severity)).collect()
+    }
+
+    #[test]
+    fn a_missing_name_is_an_error_unless_it_is_loopback_by_rfc_6761() {
+        let quick = Duration::from_millis(1);
+        assert_eq!(ids(&names(quick, Some("no"), false)), [("name-not-found".to_owned(), crate::Severity::Error)]);
+        assert_eq!(ids(&names(quick, Some("no"), true)), [("name-not-found".to_owned(), crate::Severity::Info)]);
+        assert_eq!(ids(&names(quick, None, false)), []);
+    }
+
+    #[test]
+    fn a_slow_answer_is_told_from_half_a_second_on() {
+        assert_eq!(ids(&names(SLOW - Duration::from_nanos(1), None, false)), []);
+        assert_eq!(ids(&names(SLOW, None, false)), [("name-slow".to_owned(), crate::Severity::Warn)]);
+    }
+}

@@ -1,0 +1,133 @@
+//! Sockets for measuring: closed ports that stay closed, and both ends of a connection in one thread.
+//!
+//! Both ends are driven by one thread, so what is measured is the network stack and whatever has hooked into it, not
+//! how soon the scheduler wakes another thread.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use unstall_core::outcome::{OsError, Outcome};
+use unstall_core::syn::SynRetransmissions;
+
+/// 127.0.0.1 and ::1.
+pub(crate) const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// From here on a connect or an exchange over loopback is slow. It takes tens of microseconds; a busy machine may need a
+/// millisecond now and then, and the shortest of the stalls that are known is 10 ms.
+pub(crate) const SLOW: Duration = Duration::from_millis(5);
+
+/// A port that is closed and stays so, because this holds it: bound, not listening.
+pub(crate) struct ClosedPort {
+    pub(crate) address: SocketAddr,
+    _socket: Socket,
+}
+
+impl ClosedPort {
+    /// A closed port at this address, one that the system chooses.
+    pub(crate) fn at(ip: IpAddr) -> io::Result<Self> {
+        let address = SocketAddr::new(ip, 0);
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.bind(&address.into())?;
+        let address = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { address, _socket: socket })
+    }
+}
+
+/// How a connect ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) os_error: Option<OsError>,
+    pub(crate) elapsed: Duration,
+}
+
+/// One plain connect, as any program makes it: nothing is done about retransmissions.
+pub(crate) fn plain_connect(address: SocketAddr, limit: Duration) -> (Ended, Option<TcpStream>) {
+    let options = unstall_sys::connect::Options {
+        nodelay: true,
+        syn_retransmissions: SynRetransmissions::OsDefault,
+        local: true,
+    };
+    let start = Instant::now();
+    let (_, result) = unstall_sys::connect::connect_blocking(address, &options, Some(limit));
+    let elapsed = start.elapsed();
+    match result {
+        Ok(stream) => (Ended { outcome: Outcome::Connected, os_error: None, elapsed }, Some(stream)),
+        Err(error) => (Ended { outcome: error.outcome(), os_error: error.os_error(), elapsed }, None),
+    }
+}
+
+/// The connection that waits to be accepted. It is there at once, unless something else took the connect.
+pub(crate) fn accept(listener: &TcpListener, limit: Duration) -> io::Result<TcpStream> {
+    let limit = Timespec::try_from(limit).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&limit))? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        _ => listener.accept().map(|(stream, _)| stream),
+    }
+}
+
+/// Both ends of a connection over loopback.
+pub(crate) struct Pair {
+    pub(crate) client: TcpStream,
+    pub(crate) server: TcpStream,
+}
+
+impl Pair {
+    /// Connects to a listener of our own and accepts. `Err` tells how the connect ended.
+    pub(crate) fn connect(listener: &TcpListener, limit: Duration) -> Result<(Self, Ended), Ended> {
+        let unknown = Ended { outcome: Outcome::Unknown, os_error: None, elapsed: Duration::ZERO };
+        let address = listener.local_addr().map_err(|_| unknown)?;
+        let (ended, client) = plain_connect(address, limit);
+        let client = client.ok_or(ended)?;
+        let server = accept(listener, limit).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
+        for end in [&client, &server] {
+            end.set_read_timeout(Some(limit)).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
+        }
+        Ok((Self { client, server }, ended))
+    }
+
+    /// Sets TCP_NODELAY on both ends.
+    pub(crate) fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.client.set_nodelay(nodelay)?;
+        self.server.set_nodelay(nodelay)
+    }
+
+    /// One request of `pieces` writes of `size` bytes, and an answer of one byte. How long it took.
+    pub(crate) fn exchange(&mut self, pieces: usize, size: usize) -> io::Result<Duration> {
+        let piece = vec![0; size];
+        let mut received = vec![0; size * pieces];
+        let start = Instant::now();
+        for _ in 0..pieces {
+            self.client.write_all(&piece)?;
+        }
+        self.server.read_exact(&mut received)?;
+        self.server.write_all(&[1])?;
+        self.client.read_exact(&mut [0])?;
+        Ok(start.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn a_closed_port_refuses_every_time() {
+        let closed = ClosedPort::at(LOOPBACK[0]).expect("no port");
+        for _ in 0..20 {
+            assert_eq!(plain_connect(closed.address, LIMIT).0.outcome, Outcome::Refused);
+        }
+    }
+
+    #[test]
+    fn a_pair_exchanges() {
+        let listener = TcpListener::bind((LOOPBACK[0], 0)).expect("no listener");
+        let (mut pair, _) = Pair::connect(&listener, LIMIT).expect("no connection");
+        pair.set_nodelay(true).expect("no option");
+        assert!(pair.exchange(2, 10).expect("no exchange") < LIMIT);
+    }
+}
