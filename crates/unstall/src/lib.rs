@@ -94,3 +94,8 @@ where
 {
     Connector::new().connect(target)
 }
+
+/// The example in README.md compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadMe;
