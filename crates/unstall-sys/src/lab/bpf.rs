@@ -154,7 +154,11 @@ fn load_with_log(hook: Hook, name: &str, instructions: &[u64], log: &mut [u8]) -
 /// # Errors
 ///
 /// EPERM where another program forbids company.
-pub fn attach_to_cgroup(hook: Hook, program: BorrowedFd<'_>, cgroup: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+pub fn attach_to_cgroup(
+    hook: Hook,
+    program: BorrowedFd<'_>,
+    cgroup: BorrowedFd<'_>,
+) -> Result<OwnedFd, Errno> {
     let mut attributes = Attributes::new().fd(0, program).fd(4, cgroup).u32(8, hook.numbers().1);
     // SAFETY: the attributes hold descriptors, no addresses.
     unsafe { attributes.open(LINK_CREATE) }
@@ -187,7 +191,12 @@ impl Counters {
     pub fn new(length: u32) -> Result<Self, Errno> {
         const ARRAY: u32 = 2;
         // One element that holds them all: programs address within an element, not across elements.
-        let mut attributes = Attributes::new().u32(0, ARRAY).u32(4, 4).u32(8, 8 * length).u32(12, 1).bytes(28, b"unstall_count");
+        let mut attributes = Attributes::new()
+            .u32(0, ARRAY)
+            .u32(4, 4)
+            .u32(8, 8 * length)
+            .u32(12, 1)
+            .bytes(28, b"unstall_count");
         // SAFETY: the attributes hold numbers and a name, no addresses.
         let map = unsafe { attributes.open(MAP_CREATE) }?;
         Ok(Self { map, length })

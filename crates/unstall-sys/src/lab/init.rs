@@ -46,13 +46,13 @@ impl Init {
     /// # Errors
     ///
     /// Those of fork and of mounting `proc`: EPERM where a container hides parts of its own `/proc`.
-    pub fn start(leftover: Option<Leftover>) -> io::Result<Self> {
+    pub fn start(leftover: Option<&Leftover>) -> io::Result<Self> {
         let (life_read, life) = pipe_with(PipeFlags::CLOEXEC)?;
         let (ready, ready_write) = pipe_with(PipeFlags::CLOEXEC)?;
         // SAFETY: the child makes nothing but system calls and never returns from `run`.
         let forked = unsafe { libc::fork() };
         if forked == 0 {
-            run(life_read.as_raw_fd(), ready_write.as_raw_fd(), leftover.as_ref());
+            run(life_read.as_raw_fd(), ready_write.as_raw_fd(), leftover);
         }
         let pid = Pid::from_raw(forked).ok_or_else(io::Error::last_os_error)?;
         let init = Self { pid, life: Some(life) };
@@ -83,8 +83,15 @@ fn run(life: RawFd, ready: RawFd, leftover: Option<&Leftover>) -> ! {
     let _ = rustix::thread::set_name(c"unstall-lab");
     let _ = rustix::process::chdir(c"/");
     ignore_signals();
-    let mounted =
-        rustix::mount::mount(c"proc", c"/proc", c"proc", rustix::mount::MountFlags::NOSUID | rustix::mount::MountFlags::NODEV | rustix::mount::MountFlags::NOEXEC, None);
+    let mounted = rustix::mount::mount(
+        c"proc",
+        c"/proc",
+        c"proc",
+        rustix::mount::MountFlags::NOSUID
+            | rustix::mount::MountFlags::NODEV
+            | rustix::mount::MountFlags::NOEXEC,
+        None,
+    );
     let errno = mounted.err().map_or(0, Errno::raw_os_error);
     // SAFETY: the descriptor was open in the parent when it forked, and nothing here has closed it.
     let ready = unsafe { OwnedFd::from_raw_fd(ready) };
@@ -172,7 +179,9 @@ pub fn remove_tree(parent: BorrowedFd<'_>, name: &CStr, depth: u32) -> Result<()
     let mut entries = RawDir::new(&directory, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        if entry.file_type() == rustix::fs::FileType::Directory && !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+        if entry.file_type() == rustix::fs::FileType::Directory
+            && !matches!(entry.file_name().to_bytes(), b"." | b"..")
+        {
             remove_tree(directory.as_fd(), entry.file_name(), depth - 1)?;
         }
     }

@@ -40,7 +40,7 @@ impl PacketSocket {
     /// # Errors
     ///
     /// EPERM without CAP_NET_RAW, ENODEV where there is no such device.
-    pub fn open(index: u32) -> io::Result<Self> {
+    pub fn open(index: i32) -> io::Result<Self> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // Protocol 0: nothing is queued before bind has named the device.
         // SAFETY: no pointers.
@@ -57,7 +57,7 @@ impl PacketSocket {
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = ALL_PROTOCOLS.to_be();
-        address.sll_ifindex = index as i32;
+        address.sll_ifindex = index;
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: the address is valid for its length.
         let bound = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
@@ -88,7 +88,8 @@ impl PacketSocket {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
         }
-        let direction = if from.sll_pkttype == libc::PACKET_OUTGOING { Direction::Outgoing } else { Direction::Incoming };
+        let direction =
+            if from.sll_pkttype == libc::PACKET_OUTGOING { Direction::Outgoing } else { Direction::Incoming };
         Ok(Some(Packet { length: length as usize, direction, at: time_stamp(&message)? }))
     }
 }

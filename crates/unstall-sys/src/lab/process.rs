@@ -6,14 +6,13 @@ use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambien
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::Arc;
 
 /// What lets a program use the lab's network as root would: marks, packet sockets, ports below 1024, rules.
 const NETWORK: [CapabilitySet; 3] =
     [CapabilitySet::NET_ADMIN, CapabilitySet::NET_RAW, CapabilitySet::NET_BIND_SERVICE];
 
 /// Has the program start in the cgroup whose `cgroup.procs` this is.
-pub fn join_cgroup(command: &mut Command, procs: Arc<OwnedFd>) {
+pub fn join_cgroup(command: &mut Command, procs: OwnedFd) {
     let join = move || match rustix::io::write(&procs, b"0") {
         Ok(_) => Ok(()),
         Err(errno) => Err(io::Error::from(errno)),

@@ -62,7 +62,8 @@ impl Signals {
             Err(errno) => Err(errno.into()),
             Ok((read, _)) if read.len() == size_of::<libc::signalfd_siginfo>() => {
                 // `struct signalfd_siginfo` starts with u32 ssi_signo, i32 ssi_errno, i32 ssi_code.
-                let word = |at: usize| i32::from_ne_bytes([read[at], read[at + 1], read[at + 2], read[at + 3]]);
+                let word =
+                    |at: usize| i32::from_ne_bytes([read[at], read[at + 1], read[at + 2], read[at + 3]]);
                 Ok(Some(Received { signal: word(0), from_kernel: word(8) == libc::SI_KERNEL }))
             }
             Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -1,0 +1,147 @@
+//! The lab's network: `lo` up, and addresses on it. A few rtnetlink messages, so that no `ip` need be installed.
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use std::net::IpAddr;
+
+/// The index of `lo` in every network namespace.
+pub(crate) const LOOPBACK: u32 = 1;
+
+// include/uapi/linux/{netlink,rtnetlink,if_addr,if}.h
+const RTM_NEWLINK: u16 = 16;
+const RTM_NEWADDR: u16 = 20;
+const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_ACK: u16 = 0x4;
+const NLM_F_CREATE: u16 = 0x400;
+const NLMSG_ERROR: u16 = 2;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_F_NODAD: u8 = 0x02;
+const IFF_UP: u32 = 0x1;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+
+/// A connection to rtnetlink in the calling thread's network namespace.
+#[derive(Debug)]
+pub(crate) struct Links {
+    socket: OwnedFd,
+}
+
+impl Links {
+    pub(crate) fn open() -> Result<Self, Errno> {
+        // Protocol 0 of this family is NETLINK_ROUTE.
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        Ok(Self { socket })
+    }
+
+    pub(crate) fn loopback_up(&self) -> Result<(), Errno> {
+        self.ask(&link_up(LOOPBACK))
+    }
+
+    /// Gives `lo` one more address. That it has it already is no error.
+    pub(crate) fn add_to_loopback(&self, address: IpAddr) -> Result<(), Errno> {
+        match self.ask(&new_address(LOOPBACK, address)) {
+            Err(Errno::EXIST) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn ask(&self, message: &[u8]) -> Result<(), Errno> {
+        let kernel = SocketAddrNetlink::new(0, 0);
+        sendto(&self.socket, message, SendFlags::empty(), &kernel)?;
+        let mut answer = [0; 1024];
+        let (_, length) =
+            rustix::io::retry_on_intr(|| recv(&self.socket, &mut answer[..], RecvFlags::empty()))?;
+        acknowledged(&answer[..length])
+    }
+}
+
+/// `struct nlmsghdr`, then the body.
+fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(16 + body.len());
+    bytes.extend((16 + body.len() as u32).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend((NLM_F_REQUEST | NLM_F_ACK | flags).to_ne_bytes());
+    bytes.extend([0; 8]); // Sequence number and port: one question at a time, the kernel fills in the port.
+    bytes.extend(body);
+    bytes
+}
+
+/// `struct ifinfomsg`: family, type, index, flags, which flags to change.
+fn link_up(index: u32) -> Vec<u8> {
+    let mut body = vec![0; 4];
+    body.extend(index.to_ne_bytes());
+    body.extend(IFF_UP.to_ne_bytes());
+    body.extend(IFF_UP.to_ne_bytes());
+    message(RTM_NEWLINK, 0, &body)
+}
+
+/// `struct ifaddrmsg`: family, prefix length, flags, scope, index; then the address twice.
+fn new_address(index: u32, address: IpAddr) -> Vec<u8> {
+    let (family, octets) = match address {
+        IpAddr::V4(v4) => (AF_INET, v4.octets().to_vec()),
+        IpAddr::V6(v6) => (AF_INET6, v6.octets().to_vec()),
+    };
+    let mut body = vec![family, 8 * octets.len() as u8, IFA_F_NODAD, 0];
+    body.extend(index.to_ne_bytes());
+    for attribute in [IFA_LOCAL, IFA_ADDRESS] {
+        body.extend((4 + octets.len() as u16).to_ne_bytes());
+        body.extend(attribute.to_ne_bytes());
+        body.extend(&octets);
+    }
+    message(RTM_NEWADDR, NLM_F_CREATE, &body)
+}
+
+/// `struct nlmsgerr`: after the header, the negative errno; 0 is the acknowledgement.
+fn acknowledged(answer: &[u8]) -> Result<(), Errno> {
+    match (answer.get(4..6), answer.get(16..20)) {
+        (Some(kind), Some(error)) if *kind == NLMSG_ERROR.to_ne_bytes() => {
+            match i32::from_ne_bytes([error[0], error[1], error[2], error[3]]) {
+                0 => Ok(()),
+                errno => Err(Errno::from_raw_os_error(-errno)),
+            }
+        }
+        _ => Err(Errno::BADMSG),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_the_kernel_s_layout() {
+        assert_eq!(
+            link_up(1),
+            [
+                &32_u32.to_ne_bytes()[..],
+                &16_u16.to_ne_bytes(),
+                &5_u16.to_ne_bytes(),
+                &[0; 12],
+                &1_u32.to_ne_bytes(),
+                &1_u32.to_ne_bytes(),
+                &1_u32.to_ne_bytes()
+            ]
+            .concat()
+        );
+        let v4 = new_address(1, [198, 51, 100, 7].into());
+        assert_eq!((v4.len(), &v4[16..20]), (40, &[2, 32, 2, 0][..]));
+        assert_eq!(&v4[28..32], &[198, 51, 100, 7]);
+        let v6 = new_address(1, IpAddr::V6("2001:db8::1".parse().expect("an address")));
+        assert_eq!((v6.len(), &v6[16..20]), (64, &[10, 128, 2, 0][..]));
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let answer = |kind: u16, errno: i32| {
+            [&36_u32.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10], &errno.to_ne_bytes(), &[0; 16]]
+                .concat()
+        };
+        assert_eq!(acknowledged(&answer(2, 0)), Ok(()));
+        assert_eq!(acknowledged(&answer(2, -17)), Err(Errno::EXIST));
+        assert_eq!(acknowledged(&answer(3, 0)), Err(Errno::BADMSG));
+        assert_eq!(acknowledged(&[]), Err(Errno::BADMSG));
+    }
+}
