@@ -38,7 +38,11 @@ fn check(test: &str, connector: &Connector, expected: &str) {
         }
     });
     match strace::per_connect(&["--exact", test], &[(ADDRESS, &address)]) {
-        Ok(calls) => assert_eq!(strace::listed(&calls), expected),
+        Ok(mut calls) => {
+            // In debug builds std looks at a descriptor before it closes it.
+            calls.retain(|name, _| !(cfg!(debug_assertions) && name == "fcntl"));
+            assert_eq!(strace::listed(&calls), expected);
+        }
         Err(why) => common::left_out(test, &why),
     }
 }

@@ -1,0 +1,232 @@
+//! Connects side by side with std's, in one run: `cargo bench -p unstall`.
+//!
+//! Each row alternates blocks of ours and blocks of std's on the same listener, so that whatever the machine does meanwhile
+//! happens to both. The time of a block is the median of its connects; the ratio of a row is the median over all pairs of
+//! neighbouring blocks, with its quartiles. Nobody accepts while a block runs: the connections wait in the listener's
+//! queue and are accepted, and reset by the client so that no TIME_WAIT remains, between the blocks.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{median, strace};
+use socket2::SockRef;
+use std::hint::black_box;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use unstall::Connector;
+
+/// Pairs of blocks in a row.
+const PAIRS: usize = 400;
+/// Connects in a block; far fewer than wait in a queue.
+const BLOCK: usize = 50;
+const LIMIT: Duration = Duration::from_secs(5);
+/// What the traced program connects with, and to.
+const SUBJECT: &str = "UNSTALL_BENCH_SUBJECT";
+const ADDRESS: &str = "UNSTALL_BENCH_ADDRESS";
+
+type Connect = Box<dyn Fn() -> Option<TcpStream>>;
+
+fn main() {
+    if let Some(connects) = strace::connects_wanted() {
+        return traced(connects);
+    }
+    let server = Server::new(common::listener_below_the_ephemeral_ports());
+    let ephemeral = Server::new(TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    let closed = unstall::testing::refused().expect("a closed port");
+    println!("{PAIRS} pairs of blocks of {BLOCK} connects; times are medians in microseconds");
+    println!("{:<58}{:>8}{:>8}{:>8}   quartiles    bound", "connect to 127.0.0.1", "std", "unstall", "ratio");
+    let address = server.address;
+    row("success", 1.05, Some(&server), std_plain(address), ours(&plain(false), address));
+    row(
+        "success, both with TCP_NODELAY",
+        1.05,
+        Some(&server),
+        std_nodelay(address),
+        ours(&plain(true), address),
+    );
+    row(
+        "success, ours with TCP_NODELAY, std's without",
+        0.0,
+        Some(&server),
+        std_plain(address),
+        ours(&plain(true), address),
+    );
+    row("success with a limit", 1.0, Some(&server), std_limited(address), ours(&limited(false), address));
+    row(
+        "success with a limit, ours with TCP_NODELAY",
+        0.0,
+        Some(&server),
+        std_limited(address),
+        ours(&limited(true), address),
+    );
+    let guarded = ephemeral.address;
+    row(
+        "success, a port that could be a source port",
+        0.0,
+        Some(&ephemeral),
+        std_plain(guarded),
+        ours(&plain(false), guarded),
+    );
+    row("refused", 1.05, None, std_plain(closed.addr()), ours(&plain(true), closed.addr()));
+    row("refused with a limit", 1.0, None, std_limited(closed.addr()), ours(&limited(true), closed.addr()));
+    let name = format!("localhost:{}", address.port());
+    row(
+        "success by the name localhost",
+        0.0,
+        Some(&server),
+        std_named(&name),
+        ours_named(&plain(false), &name),
+    );
+    allocations(&server);
+    system_calls(&server);
+}
+
+fn plain(nodelay: bool) -> Connector {
+    Connector::new().nodelay(nodelay)
+}
+
+fn limited(nodelay: bool) -> Connector {
+    plain(nodelay).connect_timeout(LIMIT)
+}
+
+fn ours(connector: &Connector, address: SocketAddr) -> Connect {
+    let connector = connector.clone();
+    Box::new(move || connector.connect(address).ok())
+}
+
+fn ours_named(connector: &Connector, name: &str) -> Connect {
+    let (connector, name) = (connector.clone(), name.to_owned());
+    Box::new(move || connector.connect(&name).ok())
+}
+
+fn std_plain(address: SocketAddr) -> Connect {
+    Box::new(move || TcpStream::connect(address).ok())
+}
+
+fn std_nodelay(address: SocketAddr) -> Connect {
+    Box::new(move || TcpStream::connect(address).ok().filter(|stream| stream.set_nodelay(true).is_ok()))
+}
+
+fn std_limited(address: SocketAddr) -> Connect {
+    Box::new(move || TcpStream::connect_timeout(&address, LIMIT).ok())
+}
+
+fn std_named(name: &str) -> Connect {
+    let name = name.to_owned();
+    Box::new(move || TcpStream::connect(&name).ok())
+}
+
+/// A listener that accepts between the blocks.
+struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn new(listener: TcpListener) -> Self {
+        SockRef::from(&listener).listen(4096).expect("a longer queue");
+        listener.set_nonblocking(true).expect("a listener that does not block");
+        let address = listener.local_addr().expect("an address");
+        Self { listener, address }
+    }
+
+    fn accept_all(&self) {
+        while self.listener.accept().is_ok() {}
+    }
+}
+
+/// The median time of a block of connects; `server`: all must succeed, else all must fail.
+fn block(connect: &Connect, server: Option<&Server>) -> Duration {
+    let times = (0..BLOCK).map(|_| {
+        let start = Instant::now();
+        let stream = black_box(connect());
+        let took = start.elapsed();
+        assert_eq!(stream.is_some(), server.is_some());
+        if let Some(stream) = stream {
+            SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("no lingering");
+        }
+        took
+    });
+    let median = median(times.collect());
+    if let Some(server) = server {
+        server.accept_all();
+    }
+    median
+}
+
+/// Measures and prints a row. `bound` 0: none is promised.
+fn row(what: &str, bound: f64, server: Option<&Server>, std: Connect, ours: Connect) {
+    let pairs: Vec<(f64, f64)> = (0..PAIRS)
+        .map(|pair| {
+            let first_ours = pair % 2 == 1;
+            let before = first_ours.then(|| block(&ours, server));
+            let std = block(&std, server);
+            let ours = before.unwrap_or_else(|| block(&ours, server));
+            (std.as_secs_f64() * 1e6, ours.as_secs_f64() * 1e6)
+        })
+        .collect();
+    let std = quantile(pairs.iter().map(|pair| pair.0), 0.5);
+    let ours = quantile(pairs.iter().map(|pair| pair.1), 0.5);
+    let ratio = |at| quantile(pairs.iter().map(|pair| pair.1 / pair.0), at);
+    let (low, middle, high) = (ratio(0.25), ratio(0.5), ratio(0.75));
+    let verdict = match bound {
+        0.0 => "-".to_owned(),
+        bound if middle <= bound => format!("<= {bound:.2} met"),
+        bound => format!("<= {bound:.2} MISSED"),
+    };
+    println!("{what:<58}{std:>8.2}{ours:>8.2}{middle:>8.3}   {low:.3}-{high:.3}  {verdict}");
+}
+
+fn quantile(values: impl Iterator<Item = f64>, at: f64) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * at).round() as usize]
+}
+
+fn allocations(server: &Server) {
+    println!("\nallocations per connect");
+    let count = |connect: Connect| {
+        let counted = allocation_counter::measure(|| drop(connect()));
+        server.accept_all();
+        counted.count_total
+    };
+    let address = server.address;
+    println!("{:<58}{:>8}", "std", count(std_plain(address)));
+    println!("{:<58}{:>8}", "unstall", count(ours(&plain(true), address)));
+    println!("{:<58}{:>8}", "unstall with a limit", count(ours(&limited(true), address)));
+}
+
+fn subject(name: &str, address: SocketAddr) -> Connect {
+    match name {
+        "std" => std_plain(address),
+        "std with a limit" => std_limited(address),
+        "unstall" => ours(&plain(true), address),
+        "unstall without TCP_NODELAY" => ours(&plain(false), address),
+        "unstall with a limit" => ours(&limited(true), address),
+        other => panic!("no subject {other}"),
+    }
+}
+
+fn system_calls(server: &Server) {
+    println!("\nsystem calls per connect and close");
+    let address = server.address.to_string();
+    for name in ["std", "unstall", "unstall without TCP_NODELAY", "std with a limit", "unstall with a limit"]
+    {
+        match strace::per_connect(&[], &[(SUBJECT, name), (ADDRESS, &address)]) {
+            Ok(calls) => {
+                println!("{name:<58}{:>8}   {}", calls.values().sum::<u32>(), strace::listed(&calls))
+            }
+            Err(why) => println!("{name:<58}unknown: {why}"),
+        }
+        server.accept_all();
+    }
+}
+
+/// What the program does under strace.
+fn traced(connects: u32) {
+    let variable = |name| std::env::var(name).expect("set by the tracing program");
+    let connect = subject(&variable(SUBJECT), variable(ADDRESS).parse().expect("an address"));
+    for _ in 0..connects {
+        drop(connect());
+    }
+}
