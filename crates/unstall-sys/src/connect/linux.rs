@@ -100,3 +100,19 @@ fn set_port_range(socket: &OwnedFd, (low, high): (u16, u16)) -> Result<(), Errno
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::sides;
+
+    #[test]
+    fn the_larger_side_comes_first_and_none_has_the_port() {
+        assert_eq!(sides(10, 13, 20), (Some((14, 20)), Some((10, 12))));
+        assert_eq!(sides(10, 17, 20), (Some((10, 16)), Some((18, 20))));
+        assert_eq!(sides(10, 10, 20), (Some((11, 20)), None));
+        assert_eq!(sides(10, 20, 20), (Some((10, 19)), None));
+        assert_eq!(sides(10, 10, 10), (None, None));
+        assert_eq!(sides(0, 65535, 65535), (Some((0, 65534)), None));
+        assert_eq!(sides(65535, 65535, 65535), (None, None));
+    }
+}

@@ -58,3 +58,15 @@ fn wsl(release: &str) -> Option<Wsl> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_tells_the_generation_of_wsl() {
+        assert_eq!(wsl("4.4.0-19041-Microsoft"), Some(Wsl::One));
+        assert_eq!(wsl("6.6.87.2-microsoft-standard-WSL2"), Some(Wsl::Two));
+        assert_eq!(wsl("6.12.0-amd64"), None);
+    }
+}

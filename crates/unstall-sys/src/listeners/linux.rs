@@ -33,9 +33,11 @@ pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error
 }
 
 pub(super) fn peers(port: u16) -> Result<Peers, Error> {
-    let mut peers = Peers { established: 0, waiting: Some(0) };
+    let mut peers = Peers { established: 0, waiting: Some(0), to_themselves: Some(0) };
     tcp_table::each(&[State::Established], Some(port), |row| {
         peers.established += 1;
+        let to_itself = u32::from(row.local == row.remote);
+        peers.to_themselves = peers.to_themselves.map(|count| count + to_itself);
         // Only accept gives a connection its socket file.
         peers.waiting = peers.waiting.map(|waiting| waiting + u32::from(row.inode == 0));
     })?;

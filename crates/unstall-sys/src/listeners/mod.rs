@@ -48,6 +48,8 @@ pub struct Peers {
     pub established: u32,
     /// Those that no program has accepted. `None`: the OS does not tell.
     pub waiting: Option<u32>,
+    /// Those whose two ends are the same address and port: connected to themselves. `None`: not counted on this OS.
+    pub to_themselves: Option<u32>,
 }
 
 /// The listening sockets, of one port or of all, with their owners as far as this user may see them. Looking for the owners

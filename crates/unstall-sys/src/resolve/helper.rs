@@ -71,3 +71,35 @@ pub(super) fn within<T: Send + 'static>(
     ABANDONED.fetch_sub(1, Ordering::AcqRel);
     receiver.try_recv().map_err(|_| Failure::Limit)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// One test, for the count of threads left is the process's.
+    #[test]
+    fn threads_that_hang_are_left_up_to_a_bound_and_forgotten_when_they_end() {
+        assert_eq!(within(LONG, || 7), Ok(7));
+        let mut hanging = Vec::new();
+        for _ in 0..MAX_ABANDONED {
+            let (release, held) = channel::<()>();
+            assert_eq!(within(Duration::ZERO, move || held.recv().is_ok()), Err(Failure::Limit));
+            hanging.push(release);
+        }
+        let error = within(LONG, || 7).unwrap_err();
+        assert_eq!(error, Failure::TooMany);
+        let error = error.into_error("db.example", LONG);
+        assert_eq!(error.outcome(), Outcome::Exhausted);
+        let expected = "cannot resolve db.example: the resolver has not answered 32 earlier lookups; \
+                        close some, or wait until some are free again";
+        assert_eq!(error.to_string(), expected);
+        hanging.clear();
+        while ABANDONED.load(Ordering::Acquire) != 0 {
+            thread::yield_now();
+        }
+        assert_eq!(within(LONG, || 8), Ok(8));
+    }
+}

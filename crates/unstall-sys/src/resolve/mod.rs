@@ -156,7 +156,8 @@ fn localhost(port: u16, limit: Option<Duration>) -> Answer {
 /// An answer for `localhost` with the loopback address of the family that it lacks.
 fn completed(mut addresses: Vec<SocketAddr>, port: u16) -> Answer {
     let [v6, v4] = both(port);
-    let missing = match (addresses.iter().any(SocketAddr::is_ipv6), addresses.iter().any(SocketAddr::is_ipv4)) {
+    let missing = match (addresses.iter().any(SocketAddr::is_ipv6), addresses.iter().any(SocketAddr::is_ipv4))
+    {
         (true, true) => return Answer::new(addresses, Origin::Os),
         (true, false) => v4,
         (false, _) => v6,
@@ -167,7 +168,8 @@ fn completed(mut addresses: Vec<SocketAddr>, port: u16) -> Answer {
 
 /// Both loopback addresses, in the OS's order.
 fn loopback(port: u16) -> Vec<SocketAddr> {
-    imp::lookup(None, port).map_or_else(|_| both(port).into(), |addresses| completed(addresses, port).addresses)
+    imp::lookup(None, port)
+        .map_or_else(|_| both(port).into(), |addresses| completed(addresses, port).addresses)
 }
 
 /// Both loopback addresses, in the order of RFC 6724's default table.

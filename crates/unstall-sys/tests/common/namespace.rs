@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Runs `test` in a network namespace with the loopback interface up. Where that is not permitted the test is left out, which is
@@ -17,8 +18,11 @@ pub(crate) fn with_network(name: &str, test: impl FnOnce() + Send) {
     run(name, UnshareFlags::NEWNET, test);
 }
 
-/// The same with mounts of its own, for [`replace_file`].
+/// The same with mounts of its own, for [`replace_file`]; one test at a time, for the C library keeps what it read from such a
+/// file for all threads.
 pub(crate) fn with_network_and_mounts(name: &str, test: impl FnOnce() + Send) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     run(name, UnshareFlags::NEWNET | UnshareFlags::NEWNS, || {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
         test();
@@ -67,7 +71,7 @@ fn loopback_up() -> io::Result<()> {
     // SAFETY: all zero is a valid ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
-        *to = from.cast_signed();
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: the descriptor is open and the request is a whole ifreq, which outlives the call.

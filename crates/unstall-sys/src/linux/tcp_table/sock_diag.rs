@@ -155,3 +155,71 @@ fn port_at(bytes: &[u8], at: usize) -> Option<u16> {
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A listener on [::1]:8080 with V6ONLY, after an attribute of another kind, as the kernel writes it.
+    fn message() -> Vec<u8> {
+        let mut body = vec![0; MESSAGE];
+        body[0] = AF_INET6;
+        body[1] = State::Listen as u8;
+        body[4..6].copy_from_slice(&8080_u16.to_be_bytes());
+        body[8..24].copy_from_slice(&Ipv6Addr::LOCALHOST.octets());
+        body[56..60].copy_from_slice(&3_u32.to_ne_bytes());
+        body[60..64].copy_from_slice(&128_u32.to_ne_bytes());
+        body[68..72].copy_from_slice(&4242_u32.to_ne_bytes());
+        for (kind, value) in [(8_u16, 1), (INET_DIAG_SKV6ONLY, 1)] {
+            body.extend(5_u16.to_ne_bytes());
+            body.extend(kind.to_ne_bytes());
+            body.extend([value, 0, 0, 0]);
+        }
+        let mut message = Vec::new();
+        message.extend(((HEADER + body.len()) as u32).to_ne_bytes());
+        message.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+        message.extend([0; 10]);
+        message.extend(body);
+        message
+    }
+
+    #[test]
+    fn a_row_is_read_from_its_fixed_places() {
+        let bytes = message();
+        let (kind, body, rest) = split_message(&bytes).unwrap();
+        assert_eq!((kind, rest.len()), (SOCK_DIAG_BY_FAMILY, 0));
+        let row = row(body).unwrap();
+        assert_eq!(row.local, "[::1]:8080".parse().unwrap());
+        assert_eq!((row.state, row.receive_queue, row.backlog), (State::Listen, 3, Some(128)));
+        assert_eq!((row.v6_only, row.inode), (Some(true), 4242));
+    }
+
+    #[test]
+    fn bytes_that_are_no_message_are_no_row() {
+        let whole = message();
+        for length in 0..whole.len() {
+            assert_eq!(split_message(&whole[..length]), None, "{length}");
+            // A body that ends early gives a row only when the row is whole.
+            let body = &whole[HEADER.min(length)..length];
+            assert_eq!(row(body).is_some(), body.len() >= MESSAGE, "{length}");
+        }
+        // Lengths that cannot be: shorter than the header, longer than there is, of an attribute without an end.
+        for length in [0_u32, 1, 15, 10_000, u32::MAX] {
+            let mut bytes = whole.clone();
+            bytes[0..4].copy_from_slice(&length.to_ne_bytes());
+            assert_eq!(split_message(&bytes), None, "{length}");
+        }
+        for length in [0_u16, 3, 4, u16::MAX] {
+            let attributes = [length.to_ne_bytes(), 8_u16.to_ne_bytes()].concat();
+            assert_eq!(attribute(&attributes, INET_DIAG_SKV6ONLY), None);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_listing_tells_an_error() {
+        assert!(status(&0_i32.to_ne_bytes()).is_ok());
+        assert!(status(&[]).is_ok());
+        let error = status(&(-libc::ENOENT).to_ne_bytes()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+    }
+}
