@@ -9,13 +9,17 @@
 #![forbid(unsafe_code)]
 
 mod checks;
+mod clients;
 mod context;
 mod doctor;
 pub mod findings;
+mod hosts;
 mod lookup;
 mod probe;
 pub mod report;
 mod stats;
+#[cfg(test)]
+mod testing;
 mod wire;
 
 pub use checks::{CheckInfo, list_checks};

@@ -1,81 +1,126 @@
 //! Durations as reports hold and show them.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::findings::Evidence;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use std::borrow::Cow;
 use std::time::Duration;
+use unstall_core::sample::Sample;
+use unstall_core::signature::{self, Figure};
+pub(crate) use unstall_core::text::duration as show;
 
 /// A duration in whole nanoseconds, as reports hold it. Beyond 584 years it stays there.
 pub(crate) fn ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What a series of measurements looks like. Never empty.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Figures {
-    /// How many samples.
-    pub(crate) n: usize,
-    pub(crate) min_ns: u64,
-    pub(crate) median_ns: u64,
-    /// 95 of 100 samples are not above it.
-    pub(crate) p95_ns: u64,
-    pub(crate) max_ns: u64,
-    /// The samples as they came.
-    pub(crate) samples_ns: Vec<u64>,
+/// A share for people: `70 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
+
+/// A series of measurements that is never empty, so that every figure is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Figures(Sample);
 
 impl Figures {
     /// The figures of a series; `None` of an empty one.
     pub(crate) fn of(samples: &[Duration]) -> Option<Self> {
-        let mut sorted = samples.to_vec();
-        sorted.sort_unstable();
-        let at = |percent: usize| ns(sorted[(percent * sorted.len()).div_ceil(100).max(1) - 1]);
-        (!sorted.is_empty()).then(|| Self {
-            n: sorted.len(),
-            min_ns: ns(sorted[0]),
-            median_ns: at(50),
-            p95_ns: at(95),
-            max_ns: at(100),
-            samples_ns: samples.iter().copied().map(ns).collect(),
-        })
+        (!samples.is_empty()).then(|| Self(samples.to_vec().into()))
+    }
+
+    pub(crate) fn n(&self) -> usize {
+        self.0.n()
+    }
+
+    /// The measurements as they came.
+    pub(crate) fn values(&self) -> &[Duration] {
+        self.0.values()
     }
 
     pub(crate) fn median(&self) -> Duration {
-        Duration::from_nanos(self.median_ns)
+        self.0.median().unwrap_or_default()
     }
 
     /// How many of the samples last at least that long, 0.0 to 1.0.
     pub(crate) fn share_from(&self, limit: Duration) -> f64 {
-        let long = self.samples_ns.iter().filter(|&&sample| sample >= ns(limit)).count();
-        long as f64 / self.n as f64
+        let long = self.values().iter().filter(|&&value| value >= limit).count();
+        long as f64 / self.n() as f64
     }
 
-    /// For people: `median 0.021 ms, p95 0.034 ms, max 0.052 ms, n 100`.
+    /// For people: `median 0.021 ms, p95 0.034 ms, max 0.052 ms, n 100`, and the groups if there are several.
     pub(crate) fn words(&self) -> String {
         let [median, p95, max] =
-            [self.median_ns, self.p95_ns, self.max_ns].map(|value| show(Duration::from_nanos(value)));
-        format!("median {median}, p95 {p95}, max {max}, n {}", self.n)
+            [self.0.median(), self.0.p95(), self.0.max()].map(|value| show(value.unwrap_or_default()));
+        let modes = self.0.modes();
+        let groups: Vec<_> = modes.iter().map(ToString::to_string).collect();
+        let groups =
+            if groups.len() > 1 { format!("; in groups: {}", groups.join(", ")) } else { String::new() };
+        format!("median {median}, p95 {p95}, max {max}, n {}{groups}", self.n())
+    }
+
+    /// The figures as evidence: `what: median ...`.
+    pub(crate) fn evidence(&self, what: &str) -> Evidence {
+        Evidence::measured(format!("{what}: {}", self.words()), self.median(), self.n())
     }
 }
 
-/// A duration for people: three digits at most, in ns, us, ms or s.
-pub(crate) fn show(duration: Duration) -> String {
-    let nanos = duration.as_nanos() as f64;
-    let (value, unit) = match nanos {
-        n if n < 1e3 => return format!("{n:.0} ns"),
-        n if n < 9.95e4 => (n / 1e3, "us"),
-        n if n < 9.995e8 => (n / 1e6, "ms"),
-        n => (n / 1e9, "s"),
-    };
-    match value {
-        v if v < 9.995 => format!("{v:.2} {unit}"),
-        v if v < 99.95 => format!("{v:.1} {unit}"),
-        v => format!("{v:.0} {unit}"),
-    }
+/// What a measured time is known to point to, as published evidence.
+pub(crate) fn known_causes(figure: &Figure) -> impl Iterator<Item = Evidence> + use<> {
+    signature::causes(figure)
+        .into_iter()
+        .map(|known| Evidence::published(format!("{}: {}", known.figure, known.cause), known.source))
 }
 
-/// A share for people: `70 %`.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+/// The JSON that [`Sample`] writes, of a series that is not empty.
+#[derive(JsonSchema)]
+#[schemars(rename = "Figures")]
+#[expect(dead_code, reason = "describes the JSON, is never made")]
+struct Written {
+    /// How many measurements.
+    n: usize,
+    /// The shortest.
+    min_ns: u64,
+    /// The middle one; of an even number the lower.
+    median_ns: u64,
+    /// 95 in a hundred are not longer.
+    p95_ns: u64,
+    /// 99 in a hundred are not longer.
+    p99_ns: u64,
+    /// The longest.
+    max_ns: u64,
+    /// The groups that they fall into, from the shortest to the longest.
+    modes: Vec<WrittenMode>,
+    /// The measurements as they came.
+    samples_ns: Vec<u64>,
+}
+
+/// A group of measurements around one time.
+#[derive(JsonSchema)]
+#[schemars(rename = "Mode")]
+#[expect(dead_code, reason = "describes the JSON, is never made")]
+struct WrittenMode {
+    /// The median of the group.
+    centre_ns: u64,
+    /// Its shortest measurement.
+    min_ns: u64,
+    /// Its longest measurement.
+    max_ns: u64,
+    /// How many measurements it has.
+    count: usize,
+    /// Its part of all measurements, 0 to 1.
+    share: f64,
+}
+
+impl JsonSchema for Figures {
+    fn schema_name() -> Cow<'static, str> {
+        Written::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Written::json_schema(generator)
+    }
 }
 
 #[cfg(test)]
@@ -89,39 +134,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn percentiles_are_samples_by_nearest_rank() {
-        let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        let figures = figures(&hundred);
-        let ms = |ns: u64| ns / 1_000_000;
-        assert_eq!(
-            [figures.min_ns, figures.median_ns, figures.p95_ns, figures.max_ns].map(ms),
-            [1, 50, 95, 100]
+    fn words_tell_the_figures_and_the_groups() {
+        assert_eq!(figures(&[1.0, 2.0, 3.0]).words(), "median 2.0 ms, p95 3.0 ms, max 3.0 ms, n 3");
+        let mut two = vec![0.2; 90];
+        two.extend([14.0; 210]);
+        let words = figures(&two).words();
+        assert!(
+            words.ends_with("in groups: 0.20 ms (30 %, 90 measurements), 14.0 ms (70 %, 210 measurements)"),
+            "{words}"
         );
-        assert_eq!(figures.samples_ns[0], 100_000_000, "samples stay in the order in which they came");
         assert!(Figures::of(&[]).is_none());
     }
 
     #[test]
     fn a_share_counts_the_limit_itself() {
         assert!((figures(&[1.0, 5.0, 6.0, 4.9]).share_from(Duration::from_millis(5)) - 0.5).abs() < 1e-9);
-    }
-
-    #[test]
-    fn durations_are_shown_in_three_digits() {
-        let cases = [
-            (0, "0 ns"),
-            (999, "999 ns"),
-            (1_000, "1.00 us"),
-            (99_000, "99.0 us"),
-            (99_900, "0.10 ms"),
-            (44_000_000, "44.0 ms"),
-            (506_000_000, "506 ms"),
-            (999_600_000, "1.00 s"),
-            (2_026_000_000, "2.03 s"),
-            (127_000_000_000, "127 s"),
-        ];
-        for (nanos, words) in cases {
-            assert_eq!(show(Duration::from_nanos(nanos)), words, "{nanos}");
-        }
     }
 }

@@ -60,4 +60,6 @@ macro_rules! findings {
         pub(super) static ENTRIES: &[&$crate::findings::Entry] = &[$(&$name),*];
     };
 }
+#[cfg(test)]
+pub(crate) use entry::placeholder;
 pub(crate) use findings;

@@ -5,7 +5,7 @@
 
 use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
-use crate::findings::{Evidence, Finding, exchange};
+use crate::findings::{Finding, exchange};
 use crate::probe::{LOOPBACK, SLOW, accept};
 use crate::stats::{Figures, percent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -95,10 +95,9 @@ impl Check for Completion {
         ];
         let evidence = rows.map(|(way, figures)| {
             let slow = percent(figures.share_from(SLOW));
-            let text = format!("{way}: {}, {slow} at 5 ms or more", figures.words());
-            Evidence::measured(text, figures.median(), figures.n)
+            figures.evidence(&format!("{way}, {slow} at 5 ms or more"))
         });
-        vec![evidence.into_iter().fold(finding, Finding::with_evidence)]
+        vec![finding.with_all(evidence)]
     }
 }
 
@@ -203,7 +202,7 @@ mod tests {
             Context::new(&Options { samples: 10, ..Options::default() }).for_budget(Completion::BUDGET);
         let data = Completion::measure(&context, &()).expect("not measured");
         for figures in [&data.poll, &data.poll_so_error, &data.poll_pause_so_error, &data.poll_so_type] {
-            assert_eq!(figures.n, 10);
+            assert_eq!(figures.n(), 10);
         }
     }
 }

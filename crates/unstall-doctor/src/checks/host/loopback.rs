@@ -106,8 +106,7 @@ fn judge_family(family: &Family) -> Vec<Finding> {
     ];
     let slow = rows.into_iter().filter_map(|(entry, what, figures)| {
         let figures = figures.as_ref().filter(|figures| figures.median() > SLOW)?;
-        let text = format!("{what} at {}: {}", family.address, figures.words());
-        let evidence = Evidence::measured(text, figures.median(), figures.n);
+        let evidence = figures.evidence(&format!("{what} at {}", family.address));
         let values: &[(&str, &dyn std::fmt::Display)] =
             &[("address", &family.address), ("time", &show(figures.median()))];
         Some(entry.found(values).with_evidence(evidence))
@@ -157,7 +156,7 @@ mod tests {
         let data = Loopback::measure(&context, &()).expect("not measured");
         let v4 = &data.families[0];
         assert_eq!(v4.outcome, Outcome::Connected);
-        assert_eq!(v4.connect.as_ref().map(|figures| figures.n), Some(10));
-        assert_eq!(v4.exchange.as_ref().map(|figures| figures.n), Some(10));
+        assert_eq!(v4.connect.as_ref().map(Figures::n), Some(10));
+        assert_eq!(v4.exchange.as_ref().map(Figures::n), Some(10));
     }
 }

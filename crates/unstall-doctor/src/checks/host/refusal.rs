@@ -4,7 +4,7 @@ use crate::checks::{Check, Measured};
 use crate::context::Context;
 use crate::findings::{Evidence, Finding, refusal};
 use crate::probe::{ClosedPort, Ended, plain_connect};
-use crate::stats::{Figures, show};
+use crate::stats::{Figures, known_causes, show};
 use crate::wire;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +12,7 @@ use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use unstall_core::outcome::{OsError, Outcome};
+use unstall_core::signature::{Figure, Phase};
 
 pub(super) struct Refusal;
 
@@ -108,21 +109,13 @@ impl Port {
     /// The refusal time that people notice: that of the slow ones.
     fn slow_time(&self) -> Option<Duration> {
         let figures = self.refused.as_ref()?;
-        let slow: Vec<_> = figures
-            .samples_ns
-            .iter()
-            .map(|&ns| Duration::from_nanos(ns))
-            .filter(|time| *time >= SLOW)
-            .collect();
+        let slow: Vec<_> = figures.values().iter().copied().filter(|time| *time >= SLOW).collect();
         Figures::of(&slow).map(|slow| slow.median())
     }
 
     fn evidence(&self) -> Evidence {
         match &self.refused {
-            Some(figures) => {
-                let text = format!("closed port at {}: refused, {}", self.address, figures.words());
-                Evidence::measured(text, figures.median(), figures.n)
-            }
+            Some(figures) => figures.evidence(&format!("closed port at {}, refused", self.address)),
             None => Evidence::seen(format!("closed port at {}: {}", self.address, self.outcome)),
         }
     }
@@ -159,11 +152,7 @@ fn never_refused(data: &Data) -> Option<Finding> {
         let text = format!("closed port at {}: no answer in {time}", port.address);
         Evidence::measured(text, Duration::from_nanos(data.limit_ns), 1)
     });
-    Some(
-        facts
-            .chain(prompt.iter().map(|port| port.evidence()))
-            .fold(entry.found(values), Finding::with_evidence),
-    )
+    Some(entry.found(values).with_all(facts).with_all(prompt.iter().map(|port| port.evidence())))
 }
 
 fn slow(data: &Data) -> Option<Finding> {
@@ -172,7 +161,8 @@ fn slow(data: &Data) -> Option<Finding> {
     let values: &[(&str, &dyn Display)] =
         &[("addresses", &list(slow.iter().copied())), ("time", &show(time))];
     let finding = refusal::SLOW_REFUSAL.found(values);
-    Some(slow.iter().map(|port| port.evidence()).fold(finding, Finding::with_evidence))
+    let known = Figure::new(Phase::Connect, time).outcome(Outcome::Refused);
+    Some(finding.with_all(slow.iter().map(|port| port.evidence())).with_all(known_causes(&known)))
 }
 
 fn with_outcome(data: &Data, outcome: Outcome, entry: &'static crate::findings::Entry) -> Option<Finding> {
@@ -181,7 +171,7 @@ fn with_outcome(data: &Data, outcome: Outcome, entry: &'static crate::findings::
         return None;
     }
     let finding = entry.found(&[("addresses", &list(ports.iter().copied()))]);
-    Some(ports.iter().map(|port| port.evidence()).fold(finding, Finding::with_evidence))
+    Some(finding.with_all(ports.iter().map(|port| port.evidence())))
 }
 
 #[cfg(test)]
@@ -228,7 +218,7 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Warn);
         assert_eq!(
             findings[0].title,
-            "a closed port at 127.0.0.1, 127.0.0.2, ::1 is refused only after 2.03 s"
+            "a closed port at 127.0.0.1, 127.0.0.2, ::1 is refused only after 2026 ms"
         );
         assert_eq!(findings[0].evidence[0].value_ns, Some(2_026_000_000));
         assert_eq!(findings[0].evidence[0].n, Some(3));
@@ -267,6 +257,6 @@ mod tests {
         let context = Context::new(&Options { samples: 5, ..Options::default() }).for_budget(Refusal::BUDGET);
         let data = Refusal::measure(&context, &()).expect("not measured");
         assert_eq!(data.ports[0].outcome, Outcome::Refused);
-        assert_eq!(data.ports[0].refused.as_ref().map(|figures| figures.n), Some(5));
+        assert_eq!(data.ports[0].refused.as_ref().map(Figures::n), Some(5));
     }
 }

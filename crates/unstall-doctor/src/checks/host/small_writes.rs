@@ -2,13 +2,15 @@
 
 use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
-use crate::findings::{Evidence, Finding, Severity, exchange};
+use crate::findings::{Finding, Severity, exchange};
 use crate::probe::{LOOPBACK, Pair, SLOW};
-use crate::stats::{Figures, show};
+use crate::stats::{Figures, known_causes, show};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt::Display;
 use std::net::{IpAddr, TcpListener};
 use std::time::Duration;
+use unstall_core::signature::{Figure, Phase};
 
 pub(super) struct SmallWrites;
 
@@ -57,7 +59,7 @@ impl Check for SmallWrites {
         let mut findings: Vec<_> = broken.map(nodelay_does_not_help).collect();
         let waits = |family: &&Family| family.plain.median() > SLOW && family.nodelay.median() <= SLOW;
         findings.extend(
-            data.families.iter().filter(waits).max_by_key(|family| family.plain.median_ns).map(waits_for),
+            data.families.iter().filter(waits).max_by_key(|family| family.plain.median()).map(waits_for),
         );
         findings
     }
@@ -84,33 +86,23 @@ fn family(context: &Context, address: IpAddr) -> Result<Option<Family>, String> 
 }
 
 fn nodelay_does_not_help(family: &Family) -> Finding {
-    let time = family.nodelay.median();
-    let values: &[(&str, &dyn std::fmt::Display)] = &[("time", &show(time)), ("address", &family.address)];
-    let text = format!("with TCP_NODELAY at {}: {}", family.address, family.nodelay.words());
-    exchange::NODELAY_DOES_NOT_HELP.found(values).with_evidence(Evidence::measured(
-        text,
-        time,
-        family.nodelay.n,
-    ))
+    let values: &[(&str, &dyn Display)] =
+        &[("time", &show(family.nodelay.median())), ("address", &family.address)];
+    let what = format!("with TCP_NODELAY at {}", family.address);
+    exchange::NODELAY_DOES_NOT_HELP.found(values).with_evidence(family.nodelay.evidence(&what))
 }
 
 fn waits_for(family: &Family) -> Finding {
     let (plain, nodelay) = (&family.plain, &family.nodelay);
     let severity = if plain.median() >= LONGER_THAN_ANY_TIMER { Severity::Warn } else { Severity::Info };
-    let evidence = |words: &str, figures: &Figures| {
-        Evidence::measured(
-            format!("{words} at {}: {}", family.address, figures.words()),
-            figures.median(),
-            figures.n,
-        )
-    };
-    let values: &[(&str, &dyn std::fmt::Display)] =
+    let values: &[(&str, &dyn Display)] =
         &[("time", &show(plain.median())), ("fast", &show(nodelay.median()))];
     exchange::SMALL_WRITES_WAIT
         .found(values)
         .with_severity(severity)
-        .with_evidence(evidence("without TCP_NODELAY", plain))
-        .with_evidence(evidence("with TCP_NODELAY", nodelay))
+        .with_evidence(plain.evidence(&format!("without TCP_NODELAY at {}", family.address)))
+        .with_evidence(nodelay.evidence(&format!("with TCP_NODELAY at {}", family.address)))
+        .with_all(known_causes(&Figure::new(Phase::Exchange, plain.median())))
 }
 
 #[cfg(test)]
