@@ -1,13 +1,12 @@
-//! The rules of [`super::clients`] against the programs themselves: each is started with a proxy variable, and it is seen
-//! whether it connects to the proxy or to the server. Programs that are not installed are left out.
+//! The rules of [`super::clients`] against the programs themselves: each is started with a proxy variable, and its answer
+//! tells whether it asked the proxy or the server. Programs that are not installed are left out.
 
 use super::HOSTS;
 use super::clients::{CLIENTS, Environment};
 use crate::testing::left_out;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -33,96 +32,148 @@ const LISTS: &[&str] = &[
     "localhost,127.0.0.1,::1,[::1]",
 ];
 
-const URLLIB: &str = "import sys,urllib.request\ntry: urllib.request.urlopen(sys.argv[1], timeout=5).read()\nexcept OSError: pass";
-const REQUESTS: &str = "import sys,requests\ntry: requests.get(sys.argv[1], timeout=5)\nexcept OSError: pass";
+/// Answers requests from standard input, one per line: the URL, then variables; all separated by tabs. For each it prints
+/// the body of the answer, or nothing.
+const PYTHON: &str = r#"
+import os, sys
+library = sys.argv[1]
+if library == "requests":
+    import requests
+    fetch = lambda url: requests.get(url, timeout=5).text
+else:
+    import urllib.request
+    fetch = lambda url: urllib.request.build_opener().open(url, timeout=5).read().decode()
+for line in sys.stdin:
+    url, *variables = line.rstrip("\n").split("\t")
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
+    os.environ.update(variable.split("=", 1) for variable in variables)
+    try:
+        print(fetch(url))
+    except OSError:
+        print()
+"#;
 
-/// A program as it is started; the URL comes last.
-const PROGRAMS: &[(&str, &[&str])] = &[
-    ("curl", &["curl", "-s", "-m", "5"]),
-    ("wget", &["wget", "-q", "-T", "5", "-t", "1", "-O", "/dev/null"]),
-    ("Python urllib", &["python3", "-c", URLLIB]),
-    ("Python requests", &["python3", "-c", REQUESTS]),
+/// How a program is asked.
+enum Program {
+    /// Once for each URL, which comes last.
+    Each(&'static [&'static str]),
+    /// Once for all.
+    Python(&'static str),
+}
+
+const PROGRAMS: &[(&str, Program)] = &[
+    ("curl", Program::Each(&["curl", "-s", "-m", "5"])),
+    ("wget", Program::Each(&["wget", "-q", "-T", "5", "-t", "1", "-O", "-"])),
+    ("Python urllib", Program::Python("urllib")),
+    ("Python requests", Program::Python("requests")),
 ];
 
-/// A web server that tells when it is asked, until the process ends.
-fn server(address: SocketAddr, name: &'static str, asked: Sender<&'static str>) -> Option<SocketAddr> {
+/// A request: how the host is named, and the proxy variables.
+struct Case<'a> {
+    host: &'static str,
+    variables: Vec<(&'static str, &'a str)>,
+}
+
+/// A web server whose every answer is its name, until the process ends.
+fn server(address: SocketAddr, name: &'static str) -> Option<SocketAddr> {
     let listener = TcpListener::bind(address).ok()?;
     let address = listener.local_addr().ok()?;
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let _ = asked.send(name);
-            answer(stream);
-        }
-    });
+    thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, name)));
     Some(address)
 }
 
-fn answer(mut stream: TcpStream) {
+fn answer(mut stream: TcpStream, name: &str) {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
     let _ = stream.read(&mut [0; 4096]);
-    let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let _ = write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{name}", name.len());
 }
 
-struct Stage {
-    proxy: SocketAddr,
-    target: SocketAddr,
-    asked: Receiver<&'static str>,
-}
-
-fn stage() -> Stage {
-    let (sender, asked) = mpsc::channel();
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let proxy = server(any, "proxy", sender.clone()).expect("no proxy");
-    let target = server(any, "server", sender.clone()).expect("no server");
-    // Where there is no ::1 the rows for it cannot be told apart, and are left out below.
-    server(SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), target.port()), "server", sender);
-    Stage { proxy, target, asked }
-}
-
-/// Who is asked; `None`: nobody.
-fn run(stage: &Stage, program: &[&str], host: &str, variables: &[(&str, &str)]) -> Option<&'static str> {
-    while stage.asked.try_recv().is_ok() {}
-    let mut command = Command::new(program[0]);
-    command.args(&program[1..]).arg(format!("http://{host}:{}/", stage.target.port()));
-    command.env_clear().env("HOME", "/nonexistent").envs(variables.iter().copied());
-    for kept in ["PATH", "PYENV_ROOT", "LD_LIBRARY_PATH"] {
+/// A command in an environment without proxy variables.
+fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("HOME", "/nonexistent").stderr(Stdio::null());
+    for kept in ["PATH", "PYENV_ROOT"] {
         command.envs(std::env::var_os(kept).map(|value| (kept, value)));
     }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
-    stage.asked.try_recv().ok()
+    command
+}
+
+/// Who answers each request: `proxy`, `server`, or an empty string for nobody. `None`: the program is not installed.
+fn ask(program: &Program, port: u16, cases: &[Case<'_>]) -> Option<Vec<String>> {
+    let url = |case: &Case<'_>| format!("http://{}:{port}/", case.host);
+    let text = |output: Vec<u8>| String::from_utf8_lossy(&output).into_owned();
+    match program {
+        Program::Each(words) => {
+            let one = |case: &Case<'_>| {
+                let mut command = command(words[0]);
+                command.args(&words[1..]).arg(url(case)).envs(case.variables.iter().copied());
+                command.stdin(Stdio::null()).output().ok().map(|output| text(output.stdout))
+            };
+            cases.iter().map(one).collect()
+        }
+        Program::Python(library) => {
+            let mut child = command("python3")
+                .args(["-c", PYTHON, library])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .ok()?;
+            let mut lines = String::new();
+            for case in cases {
+                lines += &url(case);
+                case.variables.iter().for_each(|(name, value)| lines += &format!("\t{name}={value}"));
+                lines.push('\n');
+            }
+            // A broken pipe means that the library is missing.
+            let _ = child.stdin.take()?.write_all(lines.as_bytes());
+            let output = child.wait_with_output().ok().filter(|output| output.status.success())?;
+            Some(text(output.stdout).lines().map(str::to_owned).collect())
+        }
+    }
+}
+
+/// Each variable, and each list under `no_proxy`; `NO_PROXY` with one list tells whether it is looked at.
+fn cases(proxy: &str) -> Vec<Case<'_>> {
+    let mut cases = Vec::new();
+    for variable in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        cases.push(Case { host: "127.0.0.1", variables: vec![(variable, proxy)] });
+    }
+    cases.push(Case { host: "127.0.0.1", variables: vec![("http_proxy", proxy), ("NO_PROXY", "127.0.0.1")] });
+    for list in LISTS {
+        cases.extend(
+            HOSTS.map(|host| Case { host, variables: vec![("http_proxy", proxy), ("no_proxy", *list)] }),
+        );
+    }
+    cases
 }
 
 #[test]
 fn programs_do_as_their_rules_say() {
-    let stage = stage();
-    let proxy = format!("http://{}", stage.proxy);
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let proxy = format!("http://{}", server(any, "proxy").expect("no proxy"));
+    let port = server(any, "server").expect("no server").port();
+    // Where there is no ::1, or `localhost` has no address, nobody answers and the rows are left out.
+    server(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port), "server");
+    let plain = HOSTS.map(|host| Case { host, variables: Vec::new() });
     for (name, program) in PROGRAMS {
         let rules = CLIENTS.iter().find(|client| client.name == *name).expect("a row");
-        let ask = |host: &str, variables: &[(&str, &str)]| run(&stage, program, host, variables);
-        if ask("127.0.0.1", &[]) != Some("server") {
+        let Some(reachable) =
+            ask(program, port, &plain).filter(|answers| answers.contains(&"server".to_owned()))
+        else {
             left_out("programs_do_as_their_rules_say", &format!("{name} is not installed"));
             continue;
-        }
-        let hosts: Vec<_> = HOSTS.iter().filter(|host| ask(host, &[]) == Some("server")).collect();
-        for variable in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
-            let variables = [(variable, proxy.as_str())];
-            let environment = Environment::from_pairs(&variables, false);
-            let expected = rules.proxy_for(&environment, "http", "127.0.0.1").map_or("server", |_| "proxy");
-            assert_eq!(ask("127.0.0.1", &variables), Some(expected), "{name} with {variable}");
-        }
-        for list in LISTS {
-            for exception in ["no_proxy", "NO_PROXY"] {
-                // The second spelling needs no more than one list.
-                if exception == "NO_PROXY" && *list != "127.0.0.1" {
-                    continue;
-                }
-                let variables = [("http_proxy", proxy.as_str()), (exception, *list)];
-                let environment = Environment::from_pairs(&variables, false);
-                for host in &hosts {
-                    let expected = rules.proxy_for(&environment, "http", host).map_or("server", |_| "proxy");
-                    assert_eq!(ask(host, &variables), Some(expected), "{name}, {host}, {exception}={list}");
-                }
-            }
+        };
+        let mut cases = cases(&proxy);
+        cases.retain(|case| {
+            HOSTS.iter().zip(&reachable).any(|(host, by)| *host == case.host && by == "server")
+        });
+        let answers = ask(program, port, &cases).expect("it was there before");
+        assert_eq!(answers.len(), cases.len(), "{name}");
+        for (case, answer) in cases.iter().zip(&answers) {
+            let environment = Environment::from_pairs(&case.variables, false);
+            let expected = rules.proxy_for(&environment, "http", case.host).map_or("server", |_| "proxy");
+            assert_eq!(answer, expected, "{name}, {}, {:?}", case.host, case.variables);
         }
     }
 }
