@@ -32,7 +32,7 @@ pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error
 pub(super) fn peers(port: u16) -> Result<Peers, Error> {
     let rows = tcp_table::rows(Class::All).map_err(|error| Error::table(NAME, error))?;
     let ours = rows.iter().filter(|row| row.state == ESTABLISHED && row.local.port() == port);
-    Ok(Peers { established: ours.count() as u32, waiting: None })
+    Ok(Peers { established: ours.count() as u32, waiting: None, to_themselves: None })
 }
 
 /// The program of each process, `node.exe`. Empty where the OS does not tell.

@@ -159,7 +159,8 @@ impl Names {
         if is_localhost_name(name) {
             // Never asks anybody for longer than 50 ms.
             let whole = resolve::resolve(target, Some(limit)).unwrap_or_default();
-            names.completed = whole.into_iter().filter(|address| !names.addresses.contains(address)).collect();
+            names.completed =
+                whole.into_iter().filter(|address| !names.addresses.contains(address)).collect();
         }
         names
     }
@@ -246,9 +247,17 @@ fn probe_all(names: &Names, limit: Duration) -> Result<Vec<Probe>, Error> {
     Ok(probes)
 }
 
+/// Whether the server reset the connection so soon after the handshake that the connect itself reports it.
+pub(super) fn reset_at_once(error: &Error) -> bool {
+    let name = error.os_error().and_then(|os_error| os_error.name());
+    matches!(name, Some("ECONNRESET" | "WSAECONNRESET" | "ERROR_NETNAME_DELETED"))
+}
+
 impl Probe {
     fn ends(&mut self, start: Instant, error: Option<&Error>) {
         self.elapsed_ns = ns(start.elapsed()).max(1);
+        // A handshake that was completed and then reset is a connect; what came after it is another check's.
+        let error = error.filter(|error| !reset_at_once(error));
         self.outcome = error.map_or(Outcome::Connected, Error::outcome);
         self.os_error = error.and_then(Error::os_error).map(|os_error| os_error.code);
         self.error = error.map(ToString::to_string);
@@ -286,6 +295,9 @@ mod tests {
         let subject = Subject::new("app.localhost:4200".parse().expect("a target"));
         let names = subject.names(&context()).clone();
         let all: Vec<_> = names.all().map(|(address, _)| address.ip()).collect();
-        assert!(all.iter().any(std::net::IpAddr::is_ipv6) && all.iter().any(std::net::IpAddr::is_ipv4), "{all:?}");
+        assert!(
+            all.iter().any(std::net::IpAddr::is_ipv6) && all.iter().any(std::net::IpAddr::is_ipv4),
+            "{all:?}"
+        );
     }
 }
