@@ -16,8 +16,7 @@ const UNSAFE_PACKAGES: &[&str] = &["unstall-sys", "unstall-hook", "unstall-ffi"]
 const MSRV_MENTIONS: &[(&str, &str)] = &[
     ("README.md", "Rust "),
     ("CONTRIBUTING.md", "minimum Rust version is "),
-    ("clippy.toml", "msrv = \""),
-    (".github/workflows/ci.yml", "toolchain: \""),
+    (".github/workflows/ci.yml", "toolchain: [\""),
 ];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, String> {

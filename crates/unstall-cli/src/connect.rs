@@ -5,7 +5,9 @@ use crate::document::{self, ConnectReport};
 use crate::exit::Exit;
 use crate::output;
 use crate::terminal::Terminal;
-use unstall::{ConnectError, Connector, Outcome, Timeline};
+use anstyle::{AnsiColor, Style};
+use unstall::{Connector, Outcome, Timeline};
+use unstall_core::text;
 use unstall_doctor::report::Header;
 
 pub(crate) fn run(arguments: &Connect, terminal: Terminal, line: &[String]) -> Exit {
@@ -20,15 +22,23 @@ pub(crate) fn run(arguments: &Connect, terminal: Terminal, line: &[String]) -> E
         }
         Some(_) => Exit::Found,
     };
-    let text = if arguments.json.json {
-        let error = error.as_ref().map(ToString::to_string);
-        document::to_json(&ConnectReport::new(header, &timeline, error))
-    } else {
-        for_people(&timeline, error.as_ref(), terminal)
-    };
-    output::result(&text, exit)
+    let sentence = error.as_ref().map(ToString::to_string);
+    if arguments.json.json {
+        return output::result(&document::to_json(&ConnectReport::new(header, timeline, sentence)), exit);
+    }
+    let heading = sentence.map_or_else(|| connected_to(&timeline), |sentence| in_style(BAD, &sentence));
+    output::styled(&format!("{heading}\n{}", timeline.text(terminal.width, terminal.charset)), exit)
 }
 
-fn for_people(timeline: &Timeline, error: Option<&ConnectError>, _terminal: Terminal) -> String {
-    format!("{timeline:#?}\n{}\n", error.map_or_else(String::new, ToString::to_string))
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+fn in_style(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+fn connected_to(timeline: &Timeline) -> String {
+    let address = timeline.winner().map_or_else(String::new, |attempt| format!(" to {}", attempt.address));
+    let took = text::duration(timeline.elapsed);
+    format!("{}: {}{address} after {took}", timeline.target, in_style(GOOD, "connected"))
 }

@@ -1,12 +1,11 @@
 //! The JSON documents that are not the doctor's: a connect's report, and what `--json` prints when the command line
 //! makes no sense. Both have the envelope of every report: header, `results`, `findings`.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::Value;
-use std::net::SocketAddr;
-use std::time::Duration;
-use unstall::{Attempt, Operation, OsError, Outcome, Prepared, Reason, Timeline};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use unstall::{Outcome, Reason, Timeline};
 use unstall_doctor::report::Header;
 use unstall_doctor::{CheckInfo, Finding};
 
@@ -22,54 +21,68 @@ pub(crate) struct ConnectReport {
     findings: Vec<Finding>,
 }
 
-/// One connect.
-#[derive(Debug, Serialize, JsonSchema)]
+/// One connect: its timeline, as the library writes it, and the failure in words.
+#[derive(Debug, Serialize)]
 struct ConnectResult {
-    /// Where to, as host and port.
-    target: String,
-    /// What the connect came to.
-    #[schemars(schema_with = "outcomes")]
-    outcome: Outcome,
-    /// How long the whole connect took.
-    elapsed_ns: u64,
-    /// How long the name took; null: there was none to resolve.
-    resolve_ns: Option<u64>,
-    /// Every attempt, in the order in which they started.
-    attempts: Vec<AttemptResult>,
-    /// The failure in one sentence; null: connected.
+    #[serde(flatten)]
+    timeline: Timeline,
     error: Option<String>,
 }
 
-/// One attempt.
-#[derive(Debug, Serialize, JsonSchema)]
-struct AttemptResult {
-    /// Where to.
-    address: SocketAddr,
-    /// Why it started.
-    #[schemars(with = "String")]
-    reason: Reason,
-    /// When it started.
-    start_ns: u64,
-    /// When it ended.
-    end_ns: u64,
-    /// What it came to.
-    #[schemars(schema_with = "outcomes")]
-    outcome: Outcome,
-    /// The error code behind the outcome; null: there was none.
-    os_error: Option<OsErrorResult>,
-    /// What was done about SYN retransmissions; null: the attempt never got that far.
-    #[schemars(with = "Option<Value>")]
-    prepared: Option<Prepared>,
+/// Written by hand, since the timeline's JSON is written by a crate that knows no schemas; nothing more and nothing less
+/// is allowed, so that the tests notice when the two part.
+impl JsonSchema for ConnectResult {
+    fn schema_name() -> Cow<'static, str> {
+        "ConnectResult".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let ns = |what: &str| json!({ "type": "integer", "minimum": 0, "description": what });
+        let resolution = all_of(&json!({
+            "start_ns": ns("When the question was asked."),
+            "end_ns": ns("When the last answer came."),
+            "addresses": { "type": "array", "items": { "type": "string" }, "description": "In the order in which they are tried." },
+            "failure": or_null(&outcome("Why there are no addresses; null: there are.")),
+            "os_error": or_null(&json!({ "type": "integer", "description": "The resolver's code." })),
+            "operation": or_null(&json!({ "type": "string", "description": "The call that gave it." })),
+            "error": or_null(&json!({ "type": "string", "description": "The code in words." })),
+        }));
+        let attempt = all_of(&json!({
+            "address": { "type": "string", "description": "Where to." },
+            "reason": { "enum": Reason::ALL.map(Reason::id), "description": "Why it started." },
+            "start_ns": ns("When it started."),
+            "end_ns": ns("When it ended."),
+            "outcome": outcome("What it came to."),
+            "os_error": or_null(&json!({ "type": "integer", "description": "errno or WSA code." })),
+            "operation": or_null(&json!({ "type": "string", "description": "The call that gave it." })),
+            "error": or_null(&json!({ "type": "string", "description": "The code in words." })),
+            "prepared": { "description": "What was done about SYN retransmissions; null: the attempt never got that far." },
+        }));
+        let result = all_of(&json!({
+            "target": { "type": "string", "description": "Host and port." },
+            "outcome": outcome("What the connect came to."),
+            "elapsed_ns": ns("How long the whole connect took."),
+            "resolve_ns": or_null(&ns("How long the name took; null: there was none to resolve.")),
+            "resolution": or_null(&resolution),
+            "attempts": { "type": "array", "items": attempt, "description": "In the order in which they started." },
+            "error": or_null(&json!({ "type": "string", "description": "The failure in one sentence; null: connected." })),
+        }));
+        result.try_into().unwrap_or_default()
+    }
 }
 
-/// An error code of the OS.
-#[derive(Debug, Serialize, JsonSchema)]
-struct OsErrorResult {
-    /// The call that failed.
-    #[schemars(with = "String")]
-    operation: Operation,
-    /// errno or WSA code; for `resolve` the EAI code.
-    code: i32,
+/// An object with all of these properties and no other.
+fn all_of(properties: &Value) -> Value {
+    let names: Vec<&String> = properties.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
+    json!({ "type": "object", "additionalProperties": false, "required": names, "properties": properties })
+}
+
+fn or_null(schema: &Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
+fn outcome(what: &str) -> Value {
+    json!({ "enum": Outcome::ALL.map(Outcome::id), "description": what })
 }
 
 /// What `unstall doctor --list-checks --json` prints.
@@ -110,44 +123,9 @@ pub(crate) struct ErrorReport {
 }
 
 impl ConnectReport {
-    pub(crate) fn new(header: Header, timeline: &Timeline, error: Option<String>) -> Self {
-        let resolution = timeline.resolution.as_ref();
-        let result = ConnectResult {
-            target: timeline.target.to_string(),
-            outcome: timeline.outcome,
-            elapsed_ns: nanoseconds(timeline.elapsed),
-            resolve_ns: resolution
-                .map(|resolution| nanoseconds(resolution.end.saturating_sub(resolution.start))),
-            attempts: timeline.attempts.iter().map(AttemptResult::new).collect(),
-            error,
-        };
-        Self { header, results: vec![result], findings: Vec::new() }
+    pub(crate) fn new(header: Header, timeline: Timeline, error: Option<String>) -> Self {
+        Self { header, results: vec![ConnectResult { timeline, error }], findings: Vec::new() }
     }
-}
-
-impl AttemptResult {
-    fn new(attempt: &Attempt) -> Self {
-        Self {
-            address: attempt.address,
-            reason: attempt.reason,
-            start_ns: nanoseconds(attempt.start),
-            end_ns: nanoseconds(attempt.end),
-            outcome: attempt.outcome,
-            os_error: attempt.os_error.map(OsErrorResult::from),
-            prepared: attempt.prepared,
-        }
-    }
-}
-
-impl From<OsError> for OsErrorResult {
-    fn from(error: OsError) -> Self {
-        Self { operation: error.operation, code: error.code }
-    }
-}
-
-/// The schema of an outcome: one of the known names.
-fn outcomes(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": Outcome::ALL.map(Outcome::id) })
 }
 
 impl CheckList {
@@ -166,10 +144,6 @@ impl ErrorReport {
     pub(crate) fn new(header: Header, error: String) -> Self {
         Self { header, results: [], findings: [], error }
     }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A document as it is printed: indented, with a newline at its end.

@@ -44,7 +44,9 @@ pub(crate) fn pages() -> io::Result<Vec<(String, String)>> {
 
 fn page(command: &clap::Command, page: &Page) -> io::Result<(String, String)> {
     let has_subcommands = command.has_subcommands();
-    let man = Man::new(command.clone().disable_help_subcommand(true)).manual("unstall").date("");
+    let man = Man::new(command.clone().disable_help_subcommand(true))
+        .manual("unstall")
+        .source(concat!("unstall ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;

@@ -5,14 +5,15 @@ use anstream::{AutoStream, ColorChoice};
 use std::env;
 use std::io::{self, IsTerminal};
 use terminal_size::{Width, terminal_size};
+use unstall_core::text::Charset;
 
 /// What stdout can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
     /// Whether to use colour.
     pub(crate) color: bool,
-    /// Whether characters beyond ASCII come out right.
-    pub(crate) unicode: bool,
+    /// Which characters come out right.
+    pub(crate) charset: Charset,
     /// How many columns a line may have.
     pub(crate) width: usize,
 }
@@ -34,23 +35,23 @@ impl Terminal {
         .write_global();
         Self {
             color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-            unicode: unicode(|name| env::var(name).ok(), cfg!(windows), io::stdout().is_terminal()),
+            charset: charset(|name| env::var(name).ok(), cfg!(windows), io::stdout().is_terminal()),
             width: width(terminal_size().map(|(Width(columns), _)| columns)),
         }
     }
 }
 
-/// Whether characters beyond ASCII come out right. A Windows console shows them, but what is redirected there is read
+/// Which characters come out right. A Windows console shows them, but what is redirected there is read
 /// in some older code page. Elsewhere the locale tells.
-fn unicode(variable: impl Fn(&str) -> Option<String>, windows: bool, is_terminal: bool) -> bool {
+fn charset(variable: impl Fn(&str) -> Option<String>, windows: bool, is_terminal: bool) -> Charset {
     if windows {
-        return is_terminal;
+        return if is_terminal { Charset::Unicode } else { Charset::Ascii };
     }
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
-    set.is_some_and(|locale| {
-        let locale = locale.to_ascii_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    })
+    match set.map(|locale| locale.to_ascii_lowercase()) {
+        Some(locale) if locale.contains("utf-8") || locale.contains("utf8") => Charset::Unicode,
+        _ => Charset::Ascii,
+    }
 }
 
 /// The width of a line, given the terminal's; without a terminal, that of most.
@@ -60,12 +61,13 @@ fn width(columns: Option<u16>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{unicode, width};
+    use super::{charset, width};
+    use unstall_core::text::Charset;
 
     fn with(variables: &'static [(&'static str, &'static str)], windows: bool, is_terminal: bool) -> bool {
         let value =
             |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        unicode(value, windows, is_terminal)
+        charset(value, windows, is_terminal) == Charset::Unicode
     }
 
     #[test]

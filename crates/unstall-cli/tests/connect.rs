@@ -1,0 +1,106 @@
+//! `unstall connect` against servers of our own: exit codes, text, JSON.
+
+mod common;
+
+use common::{Run, document, unstall, unstall_with};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use unstall::testing;
+
+/// The one result of a run with `--json`.
+fn result(run: &Run) -> Value {
+    let document = document(run, "connect");
+    assert_eq!(document["results"].as_array().map(Vec::len), Some(1));
+    document["results"][0].clone()
+}
+
+/// The outcome of each attempt.
+fn outcomes(result: &Value) -> Vec<&str> {
+    let attempts = result["attempts"].as_array().expect("attempts");
+    attempts.iter().map(|attempt| attempt["outcome"].as_str().expect("an outcome")).collect()
+}
+
+#[test]
+fn connected_is_0() {
+    let server = testing::v4_only().expect("a server");
+    let run = unstall(&["connect", "--json", &server.target().to_string()]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let result = result(&run);
+    assert_eq!(result["target"], json!(server.target().to_string()));
+    assert_eq!((&result["outcome"], &result["error"]), (&json!("connected"), &Value::Null));
+    assert_eq!(outcomes(&result).last(), Some(&"connected"));
+    assert!(result["resolve_ns"].is_u64(), "a name was resolved");
+    let end = result["elapsed_ns"].as_u64();
+    for attempt in result["attempts"].as_array().expect("attempts") {
+        let (start, stop) = (attempt["start_ns"].as_u64(), attempt["end_ns"].as_u64());
+        assert!(start.is_some() && start <= stop && stop <= end, "{attempt}");
+    }
+}
+
+#[test]
+fn an_address_has_no_name_to_resolve() {
+    let server = testing::v4_only().expect("a server");
+    let result = result(&unstall(&["connect", "--json", &server.addr().to_string()]));
+    assert_eq!(result["resolve_ns"], Value::Null);
+    assert_eq!(outcomes(&result), ["connected"]);
+    assert_eq!(result["attempts"][0]["address"], json!(server.addr().to_string()));
+    assert_eq!(result["attempts"][0]["os_error"], Value::Null);
+}
+
+#[test]
+fn refused_is_1_and_says_so() {
+    let server = testing::refused().expect("a port");
+    let target = server.addr().to_string();
+    let run = unstall(&["connect", "--json", &target]);
+    assert_eq!(run.code, Some(1));
+    let result = result(&run);
+    assert_eq!((&result["outcome"], outcomes(&result)), (&json!("refused"), vec!["refused"]));
+    assert_eq!(result["attempts"][0]["operation"], json!("connect"));
+    assert!(result["error"].as_str().is_some_and(|sentence| sentence.contains(&target)), "{result}");
+
+    let run = unstall(&["connect", &target]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""));
+    assert!(run.stdout.contains("refused"), "{}", run.stdout);
+}
+
+#[test]
+#[cfg(unix)]
+fn the_time_limit_is_124_and_is_kept() {
+    let server = testing::silent().expect("a silent port");
+    let start = Instant::now();
+    let run = unstall(&["connect", "--json", "--timeout", "300ms", &server.addr().to_string()]);
+    let took = start.elapsed();
+    assert_eq!(run.code, Some(124));
+    assert_eq!(result(&run)["outcome"], json!("timed_out"));
+    // The limit, and what a busy machine takes to start a program.
+    assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(300 + 5000), "{took:?}");
+
+    let by_variable = unstall_with(&[("UNSTALL_TIMEOUT", "50ms")], &["connect", &server.addr().to_string()]);
+    assert_eq!(by_variable.code, Some(124), "{}", by_variable.stdout);
+}
+
+#[test]
+fn a_family_alone() {
+    let server = testing::v4_only().expect("a server");
+    let target = server.target().to_string();
+    for arguments in [["connect", "--json", "-4", &target], ["connect", "--json", "--family=v4", &target]] {
+        let run = unstall(&arguments);
+        assert_eq!(run.code, Some(0));
+        assert_eq!(outcomes(&result(&run)), ["connected"]);
+    }
+    for settings in [&[][..], &[("UNSTALL_FAMILY", "v4")]] {
+        let run = unstall_with(settings, &["connect", "--json", "-6", &target]);
+        assert_eq!(run.code, Some(1), "{}", run.stdout);
+        assert!(!outcomes(&result(&run)).contains(&"connected"));
+    }
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_1() {
+    // RFC 6761: nothing below `invalid` exists. Without a resolver the answer is the same, or that nobody answered.
+    let run = unstall(&["connect", "--json", "--timeout=20s", "nothing.invalid:80"]);
+    let result = result(&run);
+    assert!(matches!(run.code, Some(1 | 124)), "{:?} {}", run.code, run.stdout);
+    assert!(["no_name", "timed_out"].contains(&result["outcome"].as_str().expect("an outcome")), "{result}");
+    assert_eq!(result["attempts"], json!([]));
+}

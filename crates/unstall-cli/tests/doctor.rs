@@ -1,0 +1,50 @@
+//! `unstall doctor`: streams, exit codes and the report. What it finds is tested with the checks themselves.
+
+mod common;
+
+use common::{document, unstall};
+use serde_json::json;
+
+/// A check of this machine that is quick, does not depend on the machine, and can be run anywhere.
+const QUICK: &str = "proxy";
+
+#[test]
+fn json_is_one_valid_document_and_progress_is_elsewhere() {
+    let run = unstall(&["doctor", "--json", "--samples", "5"]);
+    assert!(matches!(run.code, Some(0 | 1)), "{:?} {}", run.code, run.stderr);
+    let document = document(&run, "report");
+    assert_eq!(document["schema_version"], json!(1));
+    assert_eq!(document["command"], json!(["unstall", "doctor", "--json", "--samples", "5"]));
+    let checks = document["results"].as_array().expect("results").len();
+    // Off a terminal: one plain line for each check, and nothing else.
+    assert_eq!(run.stderr.lines().count(), checks, "{}", run.stderr);
+    assert!(run.stderr.starts_with("[1/") && !run.stderr.contains(['\r', '\x1b']), "{}", run.stderr);
+}
+
+#[test]
+fn progress_can_be_turned_off_and_forced() {
+    let quiet = unstall(&["doctor", "--check", QUICK, "--progress", "never"]);
+    assert_eq!(quiet.stderr, "");
+    let forced = unstall(&["doctor", "--check", QUICK, "--progress", "always"]);
+    assert!(
+        forced.stderr.starts_with("\r\x1b[K[1/1] ") && forced.stderr.ends_with("\r\x1b[K"),
+        "{}",
+        forced.stderr
+    );
+}
+
+#[test]
+fn one_check_alone_and_the_list_of_all() {
+    let run = unstall(&["doctor", "--json", "--check", QUICK]);
+    let document = document(&run, "report");
+    let ids: Vec<_> = document["results"].as_array().expect("results").iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids, [&json!(QUICK)]);
+
+    let list = unstall(&["doctor", "--list-checks"]);
+    assert_eq!((list.code, list.stderr.as_str()), (Some(0), ""));
+    let json = common::document(&unstall(&["doctor", "--list-checks", "--json"]), "checks");
+    for check in json["results"].as_array().expect("results") {
+        let id = check["id"].as_str().expect("an id");
+        assert!(list.stdout.lines().any(|line| line.trim() == id), "{id} is not in the list");
+    }
+}
