@@ -9,7 +9,7 @@
 mod common;
 
 use common::{median, strace};
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 use std::hint::black_box;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -32,51 +32,37 @@ fn main() {
     }
     let server = Server::new(common::listener_below_the_ephemeral_ports());
     let ephemeral = Server::new(TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    let closed = unstall::testing::refused().expect("a closed port");
+    let closed = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    // Bound and not listening, to a port that was free below the ephemeral ones.
+    let refusing = common::listener_below_the_ephemeral_ports().local_addr().expect("an address");
+    closed.bind(&refusing.into()).expect("the port is free again");
+    let (address, guarded) = (server.address, ephemeral.address);
+    let name = format!("localhost:{}", address.port());
     println!("{PAIRS} pairs of blocks of {BLOCK} connects; times are medians in microseconds");
     println!("{:<58}{:>8}{:>8}{:>8}   quartiles    bound", "connect to 127.0.0.1", "std", "unstall", "ratio");
-    let address = server.address;
-    row("success", 1.05, Some(&server), std_plain(address), ours(&plain(false), address));
-    row(
-        "success, both with TCP_NODELAY",
-        1.05,
-        Some(&server),
-        std_nodelay(address),
-        ours(&plain(true), address),
-    );
-    row(
-        "success, ours with TCP_NODELAY, std's without",
-        0.0,
-        Some(&server),
-        std_plain(address),
-        ours(&plain(true), address),
-    );
-    row("success with a limit", 1.0, Some(&server), std_limited(address), ours(&limited(false), address));
-    row(
-        "success with a limit, ours with TCP_NODELAY",
-        0.0,
-        Some(&server),
-        std_limited(address),
-        ours(&limited(true), address),
-    );
-    let guarded = ephemeral.address;
-    row(
-        "success, a port that could be a source port",
-        0.0,
-        Some(&ephemeral),
-        std_plain(guarded),
-        ours(&plain(false), guarded),
-    );
-    row("refused", 1.05, None, std_plain(closed.addr()), ours(&plain(true), closed.addr()));
-    row("refused with a limit", 1.0, None, std_limited(closed.addr()), ours(&limited(true), closed.addr()));
-    let name = format!("localhost:{}", address.port());
-    row(
-        "success by the name localhost",
-        0.0,
-        Some(&server),
-        std_named(&name),
-        ours_named(&plain(false), &name),
-    );
+    let (open, full) = (Some(&server), Some(&ephemeral));
+    let (fast, slow) = (plain(true), plain(false));
+    let (fast_limited, slow_limited) = (limited(true), limited(false));
+    let rows = [
+        ("success", Some(1.05), open, std_plain(address), ours(&fast, address)),
+        ("success, both with TCP_NODELAY", Some(1.05), open, std_nodelay(address), ours(&fast, address)),
+        ("success, both without TCP_NODELAY", Some(1.05), open, std_plain(address), ours(&slow, address)),
+        ("success with a limit", Some(1.0), open, std_limited(address), ours(&fast_limited, address)),
+        (
+            "success with a limit, both without TCP_NODELAY",
+            Some(1.0),
+            open,
+            std_limited(address),
+            ours(&slow_limited, address),
+        ),
+        ("success on an ephemeral port", None, full, std_plain(guarded), ours(&fast, guarded)),
+        ("refused", Some(1.05), None, std_plain(refusing), ours(&fast, refusing)),
+        ("refused with a limit", Some(1.05), None, std_limited(refusing), ours(&fast_limited, refusing)),
+        ("success by the name localhost", None, open, std_named(&name), ours_named(&fast, &name)),
+    ];
+    for (what, bound, server, std, ours) in &rows {
+        row(what, *bound, *server, std, ours);
+    }
     allocations(&server);
     system_calls(&server);
 }
@@ -154,14 +140,14 @@ fn block(connect: &Connect, server: Option<&Server>) -> Duration {
     median
 }
 
-/// Measures and prints a row. `bound` 0: none is promised.
-fn row(what: &str, bound: f64, server: Option<&Server>, std: Connect, ours: Connect) {
+/// Measures and prints a row. Without a bound none is promised.
+fn row(what: &str, bound: Option<f64>, server: Option<&Server>, std: &Connect, ours: &Connect) {
     let pairs: Vec<(f64, f64)> = (0..PAIRS)
         .map(|pair| {
             let first_ours = pair % 2 == 1;
-            let before = first_ours.then(|| block(&ours, server));
-            let std = block(&std, server);
-            let ours = before.unwrap_or_else(|| block(&ours, server));
+            let before = first_ours.then(|| block(ours, server));
+            let std = block(std, server);
+            let ours = before.unwrap_or_else(|| block(ours, server));
             (std.as_secs_f64() * 1e6, ours.as_secs_f64() * 1e6)
         })
         .collect();
@@ -170,9 +156,9 @@ fn row(what: &str, bound: f64, server: Option<&Server>, std: Connect, ours: Conn
     let ratio = |at| quantile(pairs.iter().map(|pair| pair.1 / pair.0), at);
     let (low, middle, high) = (ratio(0.25), ratio(0.5), ratio(0.75));
     let verdict = match bound {
-        0.0 => "-".to_owned(),
-        bound if middle <= bound => format!("<= {bound:.2} met"),
-        bound => format!("<= {bound:.2} MISSED"),
+        None => "-".to_owned(),
+        Some(bound) if middle <= bound => format!("<= {bound:.2} met"),
+        Some(bound) => format!("<= {bound:.2} MISSED"),
     };
     println!("{what:<58}{std:>8.2}{ours:>8.2}{middle:>8.3}   {low:.3}-{high:.3}  {verdict}");
 }
@@ -214,7 +200,7 @@ fn system_calls(server: &Server) {
     {
         match strace::per_connect(&[], &[(SUBJECT, name), (ADDRESS, &address)]) {
             Ok(calls) => {
-                println!("{name:<58}{:>8}   {}", calls.values().sum::<u32>(), strace::listed(&calls))
+                println!("{name:<58}{:>8}   {}", calls.values().sum::<u32>(), strace::listed(&calls));
             }
             Err(why) => println!("{name:<58}unknown: {why}"),
         }

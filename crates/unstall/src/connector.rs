@@ -1,8 +1,7 @@
 //! What a connect may be told, and the two ways it goes: straight to one address, or a race.
 
-use crate::drive::{self, Ended};
-use crate::{Attempt, ConnectError, Family, Reason, SynRetransmissions, Target, Timeline};
-use smallvec::smallvec;
+use crate::drive;
+use crate::{ConnectError, Family, Prepared, SynRetransmissions, Target, Timeline};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use unstall_core::{locality, race};
@@ -85,7 +84,7 @@ impl Connector {
     /// How often the SYN may be sent again, which on Windows is also how often a refused connect is repeated.
     ///
     /// Default [`SynRetransmissions::NoneIfLocal`]. Without effect on Linux and other Unix, which refuse at once; there
-    /// [`Attempt::prepared`] says [`Prepared::NotNeeded`](crate::Prepared::NotNeeded).
+    /// [`Attempt::prepared`](crate::Attempt::prepared) says [`Prepared::NotNeeded`].
     pub fn syn_retransmissions(mut self, retransmissions: SynRetransmissions) -> Self {
         self.syn_retransmissions = retransmissions;
         self
@@ -118,8 +117,16 @@ impl Connector {
         T::Error: Into<ConnectError>,
     {
         let target = target.try_into().map_err(Into::into)?;
-        let (result, timeline) = self.run(target);
-        result.map_err(|source| ConnectError::new(timeline, source))
+        let Some(address) = self.only_address(&target) else {
+            let (result, timeline) = drive::race(self, target);
+            return result.map_err(|source| ConnectError::new(timeline, source));
+        };
+        let start = Instant::now();
+        let (prepared, result) = self.connect_address(address);
+        result.map_err(|error| {
+            let timeline = drive::one_attempt(target, address, prepared, Some(&error), start.elapsed());
+            ConnectError::new(timeline, Some(error))
+        })
     }
 
     /// Like [`connect`](Self::connect), and says what happened when, whether or not it connected.
@@ -141,37 +148,32 @@ impl Connector {
     /// # }
     /// ```
     pub fn connect_timeline(&self, target: &Target) -> (Result<TcpStream, ConnectError>, Timeline) {
-        let (result, timeline) = self.run(target.clone());
+        let (result, timeline) = match self.only_address(target) {
+            None => drive::race(self, target.clone()),
+            Some(address) => {
+                let start = Instant::now();
+                let (prepared, result) = self.connect_address(address);
+                let error = result.as_ref().err();
+                let timeline = drive::one_attempt(target.clone(), address, prepared, error, start.elapsed());
+                (result.map_err(Some), timeline)
+            }
+        };
         (result.map_err(|source| ConnectError::new(timeline.clone(), source)), timeline)
     }
 
-    fn run(&self, target: Target) -> Ended {
-        match target.address() {
-            Some(address) if self.family.allows(address) => self.connect_address(target, address),
-            _ => drive::race(self, target),
-        }
+    /// The address, if the target is one and may be tried, so that there is nothing to race.
+    fn only_address(&self, target: &Target) -> Option<SocketAddr> {
+        target.address().filter(|&address| self.family.allows(address))
     }
 
     /// The shortest way to one address.
-    fn connect_address(&self, target: Target, address: SocketAddr) -> Ended {
-        let start = Instant::now();
+    fn connect_address(&self, address: SocketAddr) -> (Prepared, Result<TcpStream, unstall_sys::Error>) {
         let local = locality::is_local_by(address.ip(), |ip| {
             // The list of the host's addresses costs several calls, and matters here only to Windows' refusals and to
             // a port to which a socket could connect itself.
             (cfg!(windows) || ports::may_be_source(address.port())) && addresses::is_own(ip)
         });
-        let (prepared, result) = connect_blocking(address, &self.options(local), self.connect_timeout);
-        let elapsed = start.elapsed();
-        let outcome = drive::outcome(&result);
-        let os_error = result.as_ref().err().and_then(unstall_sys::Error::os_error);
-        let attempt = Attempt {
-            outcome,
-            os_error,
-            end: elapsed,
-            ..drive::attempt(address, Reason::DnsCompleted, Duration::ZERO, prepared)
-        };
-        let timeline = Timeline { target, resolution: None, attempts: smallvec![attempt], outcome, elapsed };
-        (result.map_err(Some), timeline)
+        connect_blocking(address, &self.options(local), self.connect_timeout)
     }
 
     pub(crate) fn options(&self, local: bool) -> Options {

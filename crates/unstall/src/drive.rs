@@ -1,7 +1,7 @@
 //! Drives core's race with real sockets and the real clock, and keeps the timeline.
 
 use crate::{Attempt, Connector, Prepared, Reason, Resolution, Target, Timeline};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use unstall_core::outcome::Outcome;
@@ -67,18 +67,30 @@ fn with_answer(
 }
 
 /// Whether an attempt that ended with `attempt` is one that explains why the connect ended with `connect`.
-pub(crate) fn tells(attempt: Outcome, connect: Outcome) -> bool {
+fn tells(attempt: Outcome, connect: Outcome) -> bool {
     attempt == connect || (attempt == Outcome::SelfConnected && connect == Outcome::Refused)
 }
 
-/// An attempt that has just started.
-pub(crate) fn attempt(address: SocketAddr, reason: Reason, start: Duration, prepared: Prepared) -> Attempt {
-    let prepared = Some(prepared);
-    Attempt { address, reason, start, end: start, outcome: Outcome::Cancelled, os_error: None, prepared }
+/// The timeline of a connect to one address that was the target: one attempt, which ended with `error` or connected.
+pub(crate) fn one_attempt(
+    target: Target,
+    address: SocketAddr,
+    prepared: Prepared,
+    error: Option<&Error>,
+    elapsed: Duration,
+) -> Timeline {
+    let mut attempt = pending(address, Reason::DnsCompleted, Duration::ZERO, prepared);
+    attempt.end = elapsed;
+    attempt.outcome = error.map_or(Outcome::Connected, Error::outcome);
+    attempt.os_error = error.and_then(Error::os_error);
+    let outcome = attempt.outcome;
+    Timeline { target, resolution: None, attempts: smallvec![attempt], outcome, elapsed }
 }
 
-pub(crate) fn outcome(result: &Result<TcpStream, Error>) -> Outcome {
-    result.as_ref().map_or_else(Error::outcome, |_| Outcome::Connected)
+/// An attempt that has just started.
+fn pending(address: SocketAddr, reason: Reason, start: Duration, prepared: Prepared) -> Attempt {
+    let prepared = Some(prepared);
+    Attempt { address, reason, start, end: start, outcome: Outcome::Cancelled, os_error: None, prepared }
 }
 
 /// A race that is being run.
@@ -102,7 +114,7 @@ impl Heat {
                 Action::Start { id, candidate, reason } => {
                     let options = connector.options(candidate.local);
                     let (prepared, started) = self.sockets.start(id, candidate.address, &options);
-                    self.attempts.push(attempt(candidate.address, reason, now, prepared));
+                    self.attempts.push(pending(candidate.address, reason, now, prepared));
                     match started {
                         Ok(Started::Pending) => {}
                         Ok(Started::Connected(stream)) => self.attempt_ended(id, Ok(stream)),
@@ -134,7 +146,7 @@ impl Heat {
     }
 
     fn attempt_ended(&mut self, id: AttemptId, result: Result<TcpStream, Error>) {
-        let outcome = outcome(&result);
+        let outcome = result.as_ref().map_or_else(Error::outcome, |_| Outcome::Connected);
         let now = self.record(id, outcome);
         let verdict = self.race.attempt_ended(now, id, outcome);
         match result {

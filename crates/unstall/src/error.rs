@@ -6,8 +6,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 use unstall_core::outcome::io_error_kind;
+use unstall_core::text::duration;
 
 /// A connect that failed: its class, every address that was tried, what each came to and how long that took.
 ///
@@ -31,17 +31,23 @@ use unstall_core::outcome::io_error_kind;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct ConnectError(Arc<Cause>);
+pub struct ConnectError(Cause);
+
+#[derive(Clone, Debug)]
+enum Cause {
+    Target(Arc<ParseTargetError>),
+    Connect(Arc<Failure>),
+}
 
 #[derive(Debug)]
-enum Cause {
-    Target(ParseTargetError),
-    Connect { timeline: Timeline, source: Option<unstall_sys::Error> },
+struct Failure {
+    timeline: Timeline,
+    source: Option<unstall_sys::Error>,
 }
 
 impl ConnectError {
     pub(crate) fn new(timeline: Timeline, source: Option<unstall_sys::Error>) -> Self {
-        Self(Arc::new(Cause::Connect { timeline, source }))
+        Self(Cause::Connect(Arc::new(Failure { timeline, source })))
     }
 
     /// What the connect came to; never [`Outcome::Connected`]. `None`: nothing was tried, because the target was none.
@@ -53,9 +59,9 @@ impl ConnectError {
 
     /// Everything that was tried. `None`: nothing was, because the target was none.
     pub fn timeline(&self) -> Option<&Timeline> {
-        match &*self.0 {
+        match &self.0 {
             Cause::Target(_) => None,
-            Cause::Connect { timeline, .. } => Some(timeline),
+            Cause::Connect(failure) => Some(&failure.timeline),
         }
     }
 
@@ -102,7 +108,7 @@ impl ConnectError {
 
     /// What should have been a target is none, so nothing was tried.
     pub fn is_invalid_target(&self) -> bool {
-        matches!(&*self.0, Cause::Target(_))
+        matches!(&self.0, Cause::Target(_))
     }
 
     /// The kind of the [`io::Error`] that this becomes: what std gives for the same failure, where that has a name;
@@ -126,7 +132,7 @@ impl ConnectError {
 
 impl From<ParseTargetError> for ConnectError {
     fn from(error: ParseTargetError) -> Self {
-        Self(Arc::new(Cause::Target(error)))
+        Self(Cause::Target(Arc::new(error)))
     }
 }
 
@@ -146,9 +152,9 @@ impl From<ConnectError> for io::Error {
 
 impl Error for ConnectError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &*self.0 {
-            Cause::Target(error) => Some(error),
-            Cause::Connect { source, .. } => source.as_ref()?.source(),
+        match &self.0 {
+            Cause::Target(error) => Some(&**error),
+            Cause::Connect(failure) => failure.source.as_ref()?.source(),
         }
     }
 }
@@ -161,9 +167,9 @@ impl fmt::Debug for ConnectError {
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let timeline = match &*self.0 {
+        let timeline = match &self.0 {
             Cause::Target(error) => return write!(f, "cannot connect: {error}"),
-            Cause::Connect { timeline, .. } => timeline,
+            Cause::Connect(failure) => &failure.timeline,
         };
         write!(f, "cannot connect to {}: ", timeline.target)?;
         match (&timeline.attempts[..], &timeline.resolution) {
@@ -187,7 +193,7 @@ impl fmt::Display for ConnectError {
 
 /// Why there was nothing to try.
 fn unresolved(f: &mut fmt::Formatter<'_>, resolution: &Resolution) -> fmt::Result {
-    let took = Millis(resolution.end - resolution.start);
+    let took = duration(resolution.took());
     match resolution.failure {
         None if resolution.addresses.is_empty() => write!(f, "the name has no address that may be tried"),
         None | Some(Outcome::TimedOut) => {
@@ -200,7 +206,7 @@ fn unresolved(f: &mut fmt::Formatter<'_>, resolution: &Resolution) -> fmt::Resul
 
 /// `refused after 0.05 ms`.
 fn ended(f: &mut fmt::Formatter<'_>, attempt: &Attempt) -> fmt::Result {
-    let took = Millis(attempt.end.saturating_sub(attempt.start));
+    let took = duration(attempt.took());
     if was_reset(attempt) {
         write!(f, "reset after {took}")
     } else {
@@ -234,16 +240,5 @@ fn advice(timeline: &Timeline) -> &'static str {
         Outcome::NoName => "; correct the name, or add it to the hosts file",
         Outcome::Exhausted => "; close some sockets, or wait until local ports are free again",
         _ => "",
-    }
-}
-
-/// Milliseconds with as many digits as tell something.
-struct Millis(Duration);
-
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let millis = self.0.as_secs_f64() * 1e3;
-        let digits = if millis < 10.0 { 2 } else { usize::from(millis < 100.0) };
-        write!(f, "{millis:.digits$} ms")
     }
 }

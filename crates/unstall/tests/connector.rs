@@ -174,7 +174,7 @@ fn a_reset_on_arrival_is_told_from_a_refusal() {
     for _ in 0..2000 {
         match connector.connect(server.target()) {
             Ok(mut stream) => {
-                assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset)
+                assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
             }
             Err(error) => {
                 seen = true;

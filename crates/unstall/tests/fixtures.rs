@@ -123,7 +123,7 @@ fn deaf() {
     let server = testing::deaf().unwrap();
     for address in addresses(&server) {
         let mut stream = connect(address);
-        stream.write_all(&[0; 100_000]).unwrap();
+        stream.write_all(&vec![0; 100_000]).unwrap();
         stream.set_read_timeout(Some(SILENCE)).unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     }

@@ -23,7 +23,8 @@ pub(super) fn ephemeral_range() -> Result<RangeInclusive<u16>, Error> {
 
 /// The range, at most about a second old. `None`: the kernel does not tell (no /proc).
 pub(crate) fn cached_ephemeral_range() -> Option<(u16, u16)> {
-    let second = clock_gettime(ClockId::Monotonic).tv_sec as u32 | 1 << 31;
+    // Seconds are all that is needed, and this clock is the cheaper one to read.
+    let second = clock_gettime(ClockId::MonotonicCoarse).tv_sec as u32 | 1 << 31;
     let cached = CACHED.load(Ordering::Relaxed);
     if (cached >> 32) as u32 == second {
         return Some(((cached >> 16) as u16, cached as u16));

@@ -41,6 +41,7 @@ use serve::{Behaviour, Serving};
 use socket2::Socket;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU16;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -48,12 +49,13 @@ use std::time::Duration;
 #[derive(Debug)]
 #[must_use = "the port is given back when the guard is dropped"]
 pub struct Server {
+    port: NonZeroU16,
     /// The address that shows the behaviour comes first.
     addresses: Vec<SocketAddr>,
     /// Dropped in this order: who accepts first, then the clients that fill a queue, then what holds the port.
     _serving: Vec<Serving>,
     _clients: Vec<TcpStream>,
-    _held: Vec<Socket>,
+    held: Vec<Socket>,
 }
 
 impl Server {
@@ -70,13 +72,12 @@ impl Server {
 
     /// The port, the same for every address.
     pub fn port(&self) -> u16 {
-        self.addr().port()
+        self.port.get()
     }
 
     /// `localhost` and the port.
     pub fn target(&self) -> Target {
-        // A port that the OS gave is not 0, and `localhost` is a valid name.
-        format!("localhost:{}", self.port()).parse().expect("localhost and a port")
+        Target::localhost(self.port)
     }
 
     /// `http://localhost:port/`.
@@ -94,12 +95,8 @@ impl Server {
 /// When no port of 127.0.0.1 can be bound.
 pub fn refused() -> io::Result<Server> {
     let ports = Ports::bind()?;
-    Ok(Server {
-        addresses: ports.addresses(),
-        _serving: vec![],
-        _clients: vec![],
-        _held: ports.into_sockets(),
-    })
+    let (port, addresses) = (ports.port, ports.addresses());
+    Ok(Server { port, addresses, _serving: vec![], _clients: vec![], held: ports.into_sockets() })
 }
 
 /// A port that never answers: the connect neither succeeds nor fails until its time limit, or until the OS gives up
@@ -153,13 +150,13 @@ pub fn silent() -> io::Result<Server> {
 /// ```
 pub fn full_backlog() -> io::Result<FullBacklog> {
     let ports = Ports::bind()?;
-    let addresses = ports.addresses();
+    let (port, addresses) = (ports.port, ports.addresses());
     let held = ports.into_sockets();
     let mut clients = vec![];
     for (socket, &address) in held.iter().zip(&addresses) {
         clients.extend(queue::fill(socket, address)?);
     }
-    Ok(FullBacklog { server: Server { addresses, _serving: vec![], _clients: clients, _held: held } })
+    Ok(FullBacklog { server: Server { port, addresses, _serving: vec![], _clients: clients, held } })
 }
 
 /// Made by [`full_backlog`]; everything else is as for any [`Server`].
@@ -176,7 +173,7 @@ impl FullBacklog {
     /// # Errors
     /// Those of accept(2).
     pub fn drain(&self) -> io::Result<usize> {
-        self.server._held.iter().map(queue::drain).sum()
+        self.server.held.iter().map(queue::drain).sum()
     }
 }
 
@@ -298,7 +295,7 @@ pub fn late(delay: Duration) -> io::Result<Server> {
 pub fn v4_only() -> io::Result<Server> {
     let Ports { v4, v6, port } = Ports::bind()?;
     let held = v6.into_iter().collect();
-    one_family(v4, ports::loopback_v4(port), held)
+    one_family(port, v4, ports::loopback_v4(port.get()), held)
 }
 
 /// A server on ::1 alone; 127.0.0.1 refuses, and nobody else can listen there. It gives each client that sends
@@ -322,27 +319,32 @@ pub fn v4_only() -> io::Result<Server> {
 pub fn v6_only() -> io::Result<Server> {
     let Ports { v4, v6, port } = Ports::bind()?;
     let v6 = v6.ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "this host has no ::1"))?;
-    one_family(v6, ports::loopback_v6(port), vec![v4])
+    one_family(port, v6, ports::loopback_v6(port.get()), vec![v4])
 }
 
 /// A server on every held address.
 fn serving(ports: Ports, behaviour: Behaviour, delay: Option<Duration>) -> io::Result<Server> {
-    let addresses = ports.addresses();
+    let (port, addresses) = (ports.port, ports.addresses());
     let serving = ports
         .into_sockets()
         .into_iter()
         .zip(&addresses)
         .map(|(socket, &address)| Serving::start(socket, address, behaviour, delay))
         .collect::<io::Result<_>>()?;
-    Ok(Server { addresses, _serving: serving, _clients: vec![], _held: vec![] })
+    Ok(Server { port, addresses, _serving: serving, _clients: vec![], held: vec![] })
 }
 
 /// A server on one address; `held` are the sockets that keep the other family's port closed.
-fn one_family(socket: Socket, address: SocketAddr, held: Vec<Socket>) -> io::Result<Server> {
+fn one_family(
+    port: NonZeroU16,
+    socket: Socket,
+    address: SocketAddr,
+    held: Vec<Socket>,
+) -> io::Result<Server> {
     let mut addresses = vec![address];
     for socket in &held {
         addresses.extend(socket.local_addr()?.as_socket());
     }
     let serving = vec![Serving::start(socket, address, Behaviour::Hello, None)?];
-    Ok(Server { addresses, _serving: serving, _clients: vec![], _held: held })
+    Ok(Server { port, addresses, _serving: serving, _clients: vec![], held })
 }

@@ -3,6 +3,7 @@
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU16;
 
 /// How many ports are tried until one is free on both families.
 const TRIES: usize = 64;
@@ -12,7 +13,7 @@ pub(super) struct Ports {
     pub(super) v4: Socket,
     /// `None`: the host has no ::1.
     pub(super) v6: Option<Socket>,
-    pub(super) port: u16,
+    pub(super) port: NonZeroU16,
 }
 
 impl Ports {
@@ -21,8 +22,9 @@ impl Ports {
         let mut last = None;
         for _ in 0..TRIES {
             let v4 = bound(loopback_v4(0))?;
-            let port = v4.local_addr()?.as_socket().map_or(0, |address| address.port());
-            match bound(loopback_v6(port)) {
+            let port = v4.local_addr()?.as_socket().and_then(|address| NonZeroU16::new(address.port()));
+            let port = port.ok_or_else(|| io::Error::other("the OS bound a socket to no port"))?;
+            match bound(loopback_v6(port.get())) {
                 Ok(v6) => return Ok(Self { v4, v6: Some(v6), port }),
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = Some(error),
                 Err(_) if bound(loopback_v6(0)).is_err() => return Ok(Self { v4, v6: None, port }),
@@ -34,8 +36,8 @@ impl Ports {
 
     /// What is bound, in the order of [`into_sockets`](Self::into_sockets).
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
-        let v6 = self.v6.is_some().then(|| loopback_v6(self.port));
-        [loopback_v4(self.port)].into_iter().chain(v6).collect()
+        let v6 = self.v6.is_some().then(|| loopback_v6(self.port.get()));
+        [loopback_v4(self.port.get())].into_iter().chain(v6).collect()
     }
 
     pub(super) fn into_sockets(self) -> Vec<Socket> {

@@ -42,13 +42,13 @@ pub(crate) fn inside(test: &str, body: fn(&mut Namespace)) {
         .env(INSIDE, test)
         .output()
         .expect("unshare starts");
-    let text = [&output.stdout[..], &output.stderr[..]].concat();
-    let text = String::from_utf8_lossy(&text);
+    let said = [&output.stdout[..], &output.stderr[..]].concat();
+    let said = String::from_utf8_lossy(&said);
     // What the inner run left out is said once more, past the capture of this one.
-    for line in text.lines().filter(|line| line.starts_with("LEFT OUT: ")) {
+    for line in said.lines().filter(|line| line.starts_with("LEFT OUT: ")) {
         let _ = writeln!(io::stderr(), "{line}");
     }
-    assert!(output.status.success() && text.contains("1 passed"), "in its namespace:\n{text}");
+    assert!(output.status.success() && said.contains("1 passed"), "in its namespace:\n{said}");
 }
 
 /// `unshare` with the options that this user may use; `None`: none.
@@ -82,15 +82,14 @@ impl Namespace {
 
     /// The names that resolve, each with its addresses in the order in which the OS is to give them.
     pub(crate) fn hosts(&mut self, names: &[(&str, &[&str])]) {
-        let mut hosts = String::new();
-        let mut order = String::new();
-        for (name, addresses) in names {
-            for (n, address) in addresses.iter().enumerate() {
-                hosts += &format!("{address} {name}\n");
-                order += &precedence(address, 200 - n);
-            }
-        }
-        self.mount("/etc/hosts", &hosts);
+        let lines = |line: fn(&str, &str, usize) -> String| -> String {
+            let of_name = |(name, addresses): &(&str, &[&str])| -> String {
+                addresses.iter().enumerate().map(|(n, address)| line(name, address, n)).collect()
+            };
+            names.iter().map(of_name).collect()
+        };
+        let order = lines(|_, address, n| precedence(address, 1000 - n));
+        self.mount("/etc/hosts", &lines(|name, address, _| format!("{address} {name}\n")));
         // glibc sorts by RFC 6724, whose precedences are given here; and files come first.
         self.mount("/etc/gai.conf", &order);
         self.mount("/etc/nsswitch.conf", "hosts: files dns\n");
@@ -118,11 +117,6 @@ impl Namespace {
         }
     }
 
-    /// Takes back every [`silence`](Self::silence).
-    pub(crate) fn end_silence(&self) {
-        nft("delete table inet unstall\n").expect("nft deletes its table");
-    }
-
     /// Puts a file of this content in the place of `path`, for this namespace alone.
     fn mount(&mut self, path: &str, content: &str) {
         let mut file = NamedTempFile::new().expect("a temporary file");
@@ -134,6 +128,11 @@ impl Namespace {
         run(&format!("mount --bind {} {path}", file.path().display()));
         self.mounted.push(file);
     }
+}
+
+/// Takes back every [`Namespace::silence`].
+pub(crate) fn end_silence() {
+    nft("delete table inet unstall\n").expect("nft deletes its table");
 }
 
 /// The line of gai.conf that gives an address its place.
