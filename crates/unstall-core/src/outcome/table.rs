@@ -120,7 +120,7 @@ pub fn meaning(platform: Platform, operation: Operation, code: i32) -> Option<&'
 }
 
 fn windows(code: i32) -> Option<Known> {
-    let row = CODES.iter().find(|row| row.code == code)?;
+    let row = CODES.iter().find(|row| row.number == code)?;
     Some(Known { name: row.name, outcome: row.outcome, meaning: row.meaning })
 }
 

@@ -12,14 +12,14 @@ use super::Outcome::{
 
 /// One code: its number, its name in winerror.h, what it means for a connect, and in words.
 pub(super) struct Code {
-    pub(super) code: i32,
+    pub(super) number: i32,
     pub(super) name: &'static str,
     pub(super) outcome: Outcome,
     pub(super) meaning: &'static str,
 }
 
-const fn row(code: i32, name: &'static str, outcome: Outcome, meaning: &'static str) -> Code {
-    Code { code, name, outcome, meaning }
+const fn row(number: i32, name: &'static str, outcome: Outcome, meaning: &'static str) -> Code {
+    Code { number, name, outcome, meaning }
 }
 
 /// Every code once; what differs by operation is in `by_operation` of the parent module.

@@ -2,16 +2,18 @@
 
 use super::Sample;
 use crate::text::{self, Charset};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 impl Sample {
     /// How many measurements lie between the steps 1, 2, 5, 10, 20, 50 ... of time: (from, to, count), from the first
-    /// step that has any to the last, empty ones in between included. `from` belongs to the step, `to` does not.
+    /// step that has any to the last, empty ones in between included. `from` belongs to the step, `to` does not
+    /// (but for `Duration::MAX`).
     pub fn buckets(&self) -> Vec<(Duration, Duration, usize)> {
         let mut buckets: Vec<(Duration, Duration, usize)> = Vec::new();
         let Some(first) = self.min() else { return buckets };
         for value in self.sorted() {
-            while buckets.last().is_none_or(|(_, to, _)| value >= *to) {
+            while buckets.last().is_none_or(|(_, to, _)| value >= *to && *to < Duration::MAX) {
                 let from = buckets.last().map_or_else(|| step_at_or_below(first), |(_, to, _)| *to);
                 buckets.push((from, step_after(from), 0));
             }
@@ -33,7 +35,8 @@ impl Sample {
             let cells = (count * width).div_ceil(most.max(1));
             let bar = charset.row(width, 0..cells);
             let range = format!("{:>8} .. {:>8}", text::duration(from), text::duration(to));
-            lines.push_str(&format!("{range} {bar} {count:>digits$}\n"));
+            // Writing to a String cannot fail.
+            let _ = writeln!(lines, "{range} {bar} {count:>digits$}");
         }
         lines
     }

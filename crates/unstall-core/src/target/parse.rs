@@ -71,8 +71,8 @@ fn authority(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Target> {
         Some((user, rest)) => (rest, at + user.len() + 1),
         None => (text, at),
     };
-    if let Some(inner) = text.strip_prefix('[') {
-        return bracketed_target(inner, at + 1, url);
+    if text.starts_with('[') {
+        return bracketed_target(text, at, url);
     }
     match (text.split_once(':'), url) {
         (None, None) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -81,7 +81,7 @@ fn authority(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Target> {
         (None, _) if text.is_empty() => Err(missing_host(at, url)),
         (None, _) => {
             let host = unbracketed(text, at)?;
-            Ok(Target::new(host, default_port(text, at, url)?))
+            Ok(Target::new(host, default_port(text, at + text.len(), url)?))
         }
         (Some((_, rest)), _) if rest.contains(':') => Err(too_many_colons(text, at)),
         (Some(("", number)), None) => Ok(Target::localhost(port(number, at + 1)?)),
@@ -91,7 +91,7 @@ fn authority(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Target> {
             let at = at + host.len() + 1;
             // RFC 3986 allows an empty port in a URL, as if the colon were not there.
             let port = match (number, url) {
-                ("", _) => default_port(host, at, url)?,
+                ("", Some(_)) => default_port(host, at - 1, url)?,
                 _ => port(number, at)?,
             };
             Ok(Target::new(found, port))
@@ -99,16 +99,17 @@ fn authority(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Target> {
     }
 }
 
-/// `::1]:80`, what follows an opening bracket at `at - 1`.
+/// `[::1]:80`.
 fn bracketed_target(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Target> {
-    let (inner, rest) = text.split_once(']').ok_or_else(|| unclosed(at - 1))?;
-    let host = bracketed(inner, at, url)?;
-    let behind = at + inner.len() + 1;
-    let shown = || format!("[{inner}]");
+    let close = text.find(']').ok_or_else(|| unclosed(at))?;
+    let (shown, rest) = text.split_at(close + 1);
+    let host = bracketed(&text[1..close], at + 1, url)?;
+    let behind = at + shown.len();
     match rest.strip_prefix(':') {
-        Some("") => Ok(Target::new(host, default_port(&shown(), behind + 1, url)?)),
+        // Empty is an error but for a URL, as without brackets.
+        Some("") if url.is_some() => Ok(Target::new(host, default_port(shown, behind, url)?)),
         Some(number) => Ok(Target::new(host, port(number, behind + 1)?)),
-        None if rest.is_empty() => Ok(Target::new(host, default_port(&shown(), behind, url)?)),
+        None if rest.is_empty() => Ok(Target::new(host, default_port(shown, behind, url)?)),
         None => Err(ParseTargetError::new(
             ParseTargetErrorKind::Brackets,
             behind,
@@ -238,7 +239,10 @@ fn not_ipv6(inner: &str, address: &str, at: usize) -> ParseTargetError {
 
 /// Two or more colons without brackets: an IPv6 address, with or without a port, or a slip.
 fn too_many_colons(text: &str, at: usize) -> ParseTargetError {
-    let is_ipv6 = |text: &str| text.split('%').next().is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok());
+    let is_ipv6 = |text: &str| match text.split_once('%') {
+        Some((ip, zone)) => ip.parse::<Ipv6Addr>().is_ok() && !zone.contains(':'),
+        None => text.parse::<Ipv6Addr>().is_ok(),
+    };
     let split = text.rsplit_once(':').filter(|(head, tail)| is_ipv6(head) && port(tail, 0).is_ok());
     let ambiguous = |what: String, advice: String| {
         ParseTargetError::new(ParseTargetErrorKind::Ambiguous, at, what, advice)

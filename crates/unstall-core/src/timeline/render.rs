@@ -2,6 +2,7 @@
 
 use super::Timeline;
 use crate::text::{self, Charset};
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -40,7 +41,8 @@ impl Timeline {
         for line in &lines {
             let bar = charset.row(cells, place(line, whole, cells));
             let Line { label: name, outcome: word, .. } = line;
-            text.push_str(&format!("{name:label$}  {word:outcome$}  {:>time$}  {bar}\n", took(line)));
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{name:label$}  {word:outcome$}  {:>time$}  {bar}", took(line));
         }
         text
     }
