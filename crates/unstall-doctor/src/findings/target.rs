@@ -165,9 +165,9 @@ their whole time limit on it, 21 s on Windows and 127 s on Linux without one; cl
 every connect.",
         affects: &["clients that try {silent} first"],
         fixes: &[
-            FixEntry::manual(Place::System, "find what drops the packets to {silent}: a firewall, a VPN, a dead route").with_commands(FILTERS),
             FixEntry::manual(Place::Client, "give clients {connected} in place of {name}"),
             FixEntry::manual(Place::Client, "use a client that races addresses (RFC 8305): the library unstall, curl, Node 20 or later, Go"),
+            FixEntry::manual(Place::System, "find what drops the packets to {silent}: a firewall, a VPN, a dead route").with_commands(FILTERS),
         ],
         links: &["https://www.rfc-editor.org/rfc/rfc8305", "https://github.com/nodejs/node/issues/47822"],
     };
@@ -180,8 +180,8 @@ A host that is up answers a SYN, with a SYN-ACK or with a reset. Silence means t
 back, or that nobody is at that address. It is not a refusal, and it is not a slow server: the connect itself gets no answer.",
         affects: &["every client of this address: each waits for its whole time limit"],
         fixes: &[
-            FixEntry::manual(Place::System, "find what drops the packets: a firewall rule, a VPN's kill switch, security software").with_commands(FILTERS),
             FixEntry::manual(Place::Client, "check the address; give clients a connect time limit"),
+            FixEntry::manual(Place::System, "find what drops the packets: a firewall rule, a VPN's kill switch, security software").with_commands(FILTERS),
         ],
         links: &["https://github.com/microsoft/WSL/issues/5791"],
     };
@@ -317,9 +317,9 @@ The table of connections has one whose two ends are the same address and port. A
 own source port and connected to itself: it believes that a server answers, and the real server cannot bind the port.",
         affects: &["the program that is connected to itself", "the server that wants the port: address already in use"],
         fixes: &[
+            FixEntry::manual(Place::Server, "give the server a port outside the ephemeral range"),
             FixEntry::manual(Place::Client, "end the connection of the program that holds the port")
                 .with_commands(&[Command { os: Os::Linux, line: "ss -tnp sport = :{port} and dport = :{port}" }]),
-            FixEntry::manual(Place::Server, "give the server a port outside the ephemeral range"),
         ],
         links: &["https://github.com/tokio-rs/tokio/issues/3405"],
     };
