@@ -41,8 +41,11 @@ pub(crate) fn run<S: Send + Sync + 'static>(
     };
     let nothing = |_| Outcome { data: serde_json::Value::Null, lines: Vec::new(), findings: Vec::new() };
     let Outcome { data, lines, findings } = measured.unwrap_or_else(nothing);
-    let findings =
-        findings.into_iter().map(|finding| Finding { target: target.map(str::to_owned), ..finding });
+    let findings = findings.into_iter().map(|finding| Finding {
+        check: row.id.to_owned(),
+        target: target.map(str::to_owned),
+        ..finding
+    });
     let result = CheckResult {
         id: row.id.to_owned(),
         title: row.title.to_owned(),
@@ -93,7 +96,7 @@ mod tests {
     use super::*;
     use crate::checks::Check;
     use crate::context::Options;
-    use crate::findings::Severity;
+    use crate::findings::system::ABORT_ON_OVERFLOW;
     use std::time::Duration;
 
     /// A check that does as its subject says.
@@ -128,8 +131,7 @@ mod tests {
         }
 
         fn judge(data: &u32) -> Vec<Finding> {
-            let entry = crate::findings::all().next().expect("there are findings");
-            (0..*data).map(|_| entry.found(&[]).with_severity(Severity::Warn)).collect()
+            (0..*data).map(|_| ABORT_ON_OVERFLOW.found(&[])).collect()
         }
     }
 

@@ -180,10 +180,11 @@ impl Entry {
     /// [`Entry::found`] with the commands for `os`.
     pub fn found_on(&self, os: &str, values: &[Value<'_>]) -> Finding {
         let mut fixes = self.fixes.iter().map(|fix| Fix::new(fix, os, values));
-        Finding {
+        let finding = Finding {
             id: self.id.to_owned(),
             severity: self.severity,
             title: fill(self.title, values),
+            check: String::new(),
             target: None,
             evidence: Vec::new(),
             why: fill(self.why, values),
@@ -191,7 +192,9 @@ impl Entry {
             fix: fixes.next(),
             other_fixes: fixes.collect(),
             links: self.links.iter().map(|&link| link.to_owned()).collect(),
-        }
+        };
+        debug_assert_eq!(finding.texts().find(|text| placeholder(text).is_some()), None, "{}", self.id);
+        finding
     }
 }
 

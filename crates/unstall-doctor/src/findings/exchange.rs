@@ -84,8 +84,8 @@ With TCP_NODELAY the second of two small writes is sent at once, so over loopbac
 they are not: something between the two ends collects the data, a proxy, security software or a relay with timers of its own.",
         affects: &["programs that write head and body apart, whatever they set"],
         fixes: &[
-            FixEntry::manual(Place::System, "exempt loopback in the software that intercepts it").with_commands(INTERCEPTORS),
             FixEntry::manual(Place::Client, "send a message with one write"),
+            FixEntry::manual(Place::System, "exempt loopback in the software that intercepts it").with_commands(INTERCEPTORS),
         ],
         links: &[],
     };

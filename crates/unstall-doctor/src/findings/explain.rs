@@ -58,7 +58,7 @@ fn finding(entry: &Entry) -> String {
         text.push('\n');
     };
     if !entry.affects.is_empty() {
-        line(format!("\nAffects: {}", entry.affects.join("; ")));
+        line(format!("\nAffects: {}", general(&entry.affects.join("; "))));
     }
     for (number, fix) in entry.fixes.iter().enumerate() {
         let heading = if number == 0 { "\nFixes, best first:\n" } else { "" };

@@ -97,6 +97,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What is the matter, one line.
     pub title: String,
+    /// The check that found it.
+    pub check: String,
     /// The target it was found at; null: it concerns this machine.
     pub target: Option<String>,
     /// What shows it.
@@ -133,6 +135,12 @@ impl Finding {
     pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
+    }
+
+    /// Everything in it that may have come from a template.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &String> {
+        let fixes = self.fixes().flat_map(|fix| fix.commands.iter().chain([&fix.text]).chain(&fix.undo));
+        [&self.title, &self.why].into_iter().chain(&self.affects).chain(fixes)
     }
 
     /// The best fix and then the others.

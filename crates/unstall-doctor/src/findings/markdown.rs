@@ -40,7 +40,7 @@ fn section(page: &mut String, entry: &Entry) {
         general(entry.why)
     );
     if !entry.affects.is_empty() {
-        let _ = write!(page, "\nAffects: {}.\n", entry.affects.join("; "));
+        let _ = write!(page, "\nAffects: {}.\n", general(&entry.affects.join("; ")));
     }
     if !entry.fixes.is_empty() {
         page.push_str("\nFixes, best first:\n\n");

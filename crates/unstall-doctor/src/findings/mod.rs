@@ -63,3 +63,78 @@ macro_rules! findings {
 #[cfg(test)]
 pub(crate) use entry::placeholder;
 pub(crate) use findings;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn is_kebab(id: &str) -> bool {
+        let word = |word: &str| {
+            !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        };
+        id.split('-').all(word)
+    }
+
+    #[test]
+    fn ids_are_kebab_case_and_unique() {
+        let mut seen = BTreeSet::new();
+        for entry in all() {
+            assert!(is_kebab(entry.id), "{}", entry.id);
+            assert!(seen.insert(entry.id), "{} is there twice", entry.id);
+            assert_eq!(get(entry.id), Some(entry));
+        }
+        assert!(seen.len() > 30);
+    }
+
+    #[test]
+    fn fixes_come_best_first() {
+        assert!(all().all(|entry| !entry.fixes.is_empty()));
+        let disordered = all().filter(|entry| !entry.fixes.is_sorted_by_key(|fix| fix.place));
+        assert_eq!(disordered.map(|entry| entry.id).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn what_unstall_may_run_by_itself_can_be_taken_back() {
+        for entry in all() {
+            for fix in entry.fixes.iter().filter(|fix| fix.kind == FixKind::Automatic) {
+                assert!(fix.undo.is_some() && !fix.commands.is_empty(), "{}", entry.id);
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_whole_and_links_are_links() {
+        for entry in all() {
+            assert!(!entry.title.ends_with('.') && !entry.title.contains('\n'), "{}", entry.id);
+            assert!(entry.why.len() > 60, "{}: the long text is short", entry.id);
+            for paragraph in entry.why.split("\n\n") {
+                assert!(paragraph.ends_with(['.', '}']) && !paragraph.contains('\n'), "{}: {paragraph}", entry.id);
+            }
+            assert!(!entry.affects.is_empty(), "{}", entry.id);
+            assert!(entry.links.iter().all(|link| link.starts_with("https://")), "{}", entry.id);
+        }
+    }
+
+    #[test]
+    fn everything_is_explained_and_a_slip_gets_a_suggestion() {
+        for entry in all() {
+            let text = explain(entry.id).expect("explained");
+            assert!(text.starts_with(entry.id) && !text.contains('{'), "{text}");
+        }
+        for outcome in unstall_core::outcome::Outcome::ALL {
+            assert!(explain(outcome.id()).is_ok(), "{outcome}");
+        }
+        let slip = explain("slow-refusals").expect_err("no such finding");
+        assert_eq!(slip.to_string(), "there is no finding `slow-refusals`: did you mean `slow-refusal`?");
+        let nonsense = explain("qqq").expect_err("no such finding");
+        assert_eq!(nonsense.to_string(), "there is no finding `qqq`");
+    }
+
+    #[test]
+    fn the_page_is_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FINDINGS.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(page == markdown(), "docs/FINDINGS.md is out of date: run cargo xtask docs");
+    }
+}

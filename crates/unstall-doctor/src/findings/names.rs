@@ -26,7 +26,6 @@ lacks the line, and nothing else on this system supplies the name.",
                     SHOW_HOSTS_WINDOWS,
                 ])
                 .with_undo("take the two lines out of the hosts file again"),
-            FixEntry::manual(Place::Client, "give clients 127.0.0.1 or ::1 in place of localhost"),
         ],
         links: &["https://github.com/webpack/webpack-dev-server/issues/420", "https://www.rfc-editor.org/rfc/rfc6761#section-6.3"],
     };

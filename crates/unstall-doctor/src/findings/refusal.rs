@@ -68,13 +68,13 @@ damaged port.",
         fixes: &[
             FixEntry::manual(
                 Place::System,
-                "let the firewall, VPN or security software leave loopback alone, or reject in place of dropping",
+                "let the firewall, VPN or security software leave loopback alone, or reject in place of dropping; until then give \
+                 clients a short connect time limit for local addresses",
             )
             .with_commands(&[
                 Command { os: Os::Linux, line: "sudo nft list ruleset" },
                 Command { os: Os::Windows, line: "netsh wfp show filters" },
             ]),
-            FixEntry::manual(Place::Client, "until then give clients a short connect time limit for local addresses"),
         ],
         links: &["https://github.com/microsoft/WSL/issues/5791", "https://github.com/tokio-rs/mio/pull/1960"],
     };

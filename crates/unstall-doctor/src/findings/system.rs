@@ -19,12 +19,11 @@ or ::1 routed out of a real interface. A program that tries ::1 first waits for 
 127.0.0.1; one with happy eyeballs loses 200 to 300 ms on each connect.",
         affects: &["every connect to `localhost` by programs that try ::1 first", "servers that listen on ::1"],
         fixes: &[
-            FixEntry::manual(Place::System, "let the firewall, VPN or security software leave ::1 alone").with_commands(&[
+            FixEntry::manual(Place::System, "let the firewall, VPN or security software leave ::1 alone; until then give clients 127.0.0.1 in place of localhost").with_commands(&[
                 Command { os: Os::Linux, line: "sudo nft list ruleset" },
                 Command { os: Os::Linux, line: "ip -6 route get ::1" },
                 Command { os: Os::Windows, line: "netsh wfp show filters" },
             ]),
-            FixEntry::manual(Place::Client, "give clients 127.0.0.1 in place of localhost"),
         ],
         links: &["https://github.com/brltty/brltty/pull/567", "https://github.com/SeleniumHQ/selenium/issues/15182"],
     };
@@ -38,11 +37,10 @@ tries the first address only fails; others lose a little time. Where a default r
 leave the machine and be lost, which takes as long as a silent host.",
         affects: &["programs that try only the first address of a name"],
         fixes: &[
-            FixEntry::manual(Place::System, "switch IPv6 on for the loopback interface")
+            FixEntry::manual(Place::System, "switch IPv6 on for the loopback interface; until then give clients 127.0.0.1 in place of localhost")
                 .with_commands(IPV6_ON)
                 .with_undo("sudo sysctl -w net.ipv6.conf.lo.disable_ipv6=1"),
             FixEntry::manual(Place::System, "or take the line `::1 localhost` out of the hosts file"),
-            FixEntry::manual(Place::Client, "give clients 127.0.0.1 in place of localhost"),
         ],
         links: &["https://github.com/SeleniumHQ/selenium/issues/15182"],
     };
@@ -134,8 +132,7 @@ than a millisecond. Before that build one retransmission is the least, about 0.5
 count of 255: 128 s for a refused connect (published in OpenJDK's review of JDK-8250521).",
         affects: &["every program that connects to a local port where nobody listens"],
         fixes: &[
-            FixEntry::manual(Place::System, "update Windows"),
-            FixEntry::manual(Place::Client, "do not use programs there that set the value without looking at the build"),
+            FixEntry::manual(Place::System, "update Windows; until then do not use programs there that set the value without looking at the build"),
         ],
         links: &["https://bugs.openjdk.org/browse/JDK-8250521"],
     };

@@ -1,5 +1,6 @@
 //! Who made a report, where and when.
 
+use crate::stats::ns;
 use jiff::{Timestamp, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,11 +62,12 @@ impl Header {
 impl Host {
     /// This machine.
     pub fn this() -> Self {
+        let facts = unstall_sys::host::facts();
         Self {
-            os: std::env::consts::OS.to_owned(),
-            kernel: None,
-            arch: std::env::consts::ARCH.to_owned(),
-            clock_resolution_ns: None,
+            os: facts.os,
+            kernel: facts.kernel,
+            arch: facts.arch,
+            clock_resolution_ns: unstall_sys::clock::resolution().map(ns),
         }
     }
 }

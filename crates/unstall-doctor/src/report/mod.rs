@@ -4,11 +4,13 @@ mod exit;
 mod header;
 mod schema;
 mod summary;
+mod text;
 
 pub use exit::ExitStatus;
 pub use header::{Header, Host, SCHEMA_VERSION, Tool};
 pub use schema::schema;
 pub use summary::{Counts, Summary, Verdict};
+pub use text::{Style, Writer};
 
 use crate::findings::Finding;
 use schemars::JsonSchema;
@@ -78,5 +80,98 @@ impl fmt::Display for Status {
             Self::CouldNotRun => "could not run",
             Self::NotApplicable => "not applicable here",
         })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::findings::{Evidence, exchange, refusal, system};
+    use crate::stats::tests::figures;
+    use serde_json::json;
+
+    fn result(id: &str, status: Status, lines: &[&str]) -> CheckResult {
+        let why = match status {
+            Status::Ran => None,
+            Status::CouldNotRun => Some("/etc/hosts cannot be read: permission denied".to_owned()),
+            Status::NotApplicable => Some("this system does not tell about its accept queues".to_owned()),
+        };
+        CheckResult {
+            id: id.to_owned(),
+            title: format!("check of {id}"),
+            target: None,
+            status,
+            why,
+            elapsed_ns: 1_000_000,
+            lines: lines.iter().map(|&line| line.to_owned()).collect(),
+            data: if status == Status::Ran { json!({}) } else { json!(null) },
+        }
+    }
+
+    fn assembled(results: Vec<CheckResult>, findings: Vec<Finding>) -> Report {
+        let host = Host {
+            os: "linux".to_owned(),
+            kernel: Some("6.1.0".to_owned()),
+            arch: "x86_64".to_owned(),
+            clock_resolution_ns: Some(1),
+        };
+        let tool = Tool { name: "unstall".to_owned(), version: "0.1.0".to_owned() };
+        let header = Header {
+            schema_version: SCHEMA_VERSION,
+            tool,
+            host,
+            started_at: "2026-01-02T03:04:05.678Z".to_owned(),
+            command: vec!["unstall".to_owned(), "doctor".to_owned()],
+        };
+        let summary = Summary::of(&results, &findings);
+        Report { header, results, findings, summary }
+    }
+
+    /// A report with everything that a report can have, the same at each call.
+    pub(crate) fn report() -> Report {
+        let of = |check: &str, finding: Finding| Finding { check: check.to_owned(), ..finding };
+        let slow = figures(&[2026.0, 2015.0, 2033.0]);
+        let values: &[(&str, &dyn fmt::Display)] = &[("addresses", &"127.0.0.1, ::1"), ("time", &"2026 ms")];
+        let slow = refusal::SLOW_REFUSAL
+            .found_on("windows", values)
+            .with_evidence(slow.evidence("closed port at 127.0.0.1, refused"))
+            .with_evidence(Evidence::published("n x 505 ms, then refused", "Microsoft KB175523"));
+        let silent = system::IPV6_LOOPBACK_SILENT
+            .found_on("linux", &[("time", &"3000 ms")])
+            .with_evidence(Evidence::seen("connect to ::1: timed out after 3000 ms"));
+        let small = exchange::SMALL_WRITES_WAIT
+            .found_on("linux", &[("time", &"44.0 ms"), ("fast", &"0.014 ms")])
+            .with_evidence(figures(&[44.0; 10]).evidence("without TCP_NODELAY at 127.0.0.1"));
+        let results = vec![
+            result("ipv6", Status::Ran, &["::1: timed out (3000 ms)"]),
+            result("refusal", Status::Ran, &["127.0.0.1 in 2026 ms, ::1 in 2026 ms"]),
+            result(
+                "small-writes",
+                Status::Ran,
+                &["127.0.0.1: 44.0 ms without TCP_NODELAY, 0.014 ms with it", "::1: the same"],
+            ),
+            result("clock", Status::Ran, &[]),
+            result("hosts-file", Status::CouldNotRun, &[]),
+            result("accept-queue", Status::NotApplicable, &[]),
+        ];
+        assembled(results, vec![of("ipv6", silent), of("refusal", slow), of("small-writes", small)])
+    }
+
+    /// A report of a machine where nothing stalls.
+    pub(crate) fn sound() -> Report {
+        assembled(vec![result("clock", Status::Ran, &["steps of 1 ns"])], Vec::new())
+    }
+
+    /// A report of a machine where nothing could be measured.
+    pub(crate) fn blind() -> Report {
+        let could_not = result("hosts-file", Status::CouldNotRun, &[]);
+        assembled(vec![could_not, result("accept-queue", Status::NotApplicable, &[])], Vec::new())
+    }
+
+    #[test]
+    fn a_report_survives_json() {
+        for report in [report(), sound(), blind()] {
+            assert_eq!(serde_json::from_str::<Report>(&report.to_json()).expect("JSON"), report);
+        }
     }
 }

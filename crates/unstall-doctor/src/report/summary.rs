@@ -125,3 +125,43 @@ fn could_not(results: &[CheckResult]) -> Option<String> {
     let why = blocked.why.as_deref().unwrap_or("the reason is not known");
     Some(format!("find out why the check `{}` could not run: {why}", blocked.id))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{blind, report, sound};
+
+    #[test]
+    fn the_next_step_is_the_best_fix_of_the_worst_finding() {
+        let summary = report().summary;
+        assert_eq!(summary.verdict, Verdict::Found);
+        assert_eq!(summary.next_finding.as_deref(), Some("ipv6-loopback-silent"));
+        assert_eq!(summary.next_step, report().findings[0].fix.as_ref().map(|fix| fix.text.clone()));
+        assert_eq!(
+            summary.text,
+            "1 error and 1 warning found by 4 checks; 1 thing worth knowing, no fault; 1 check could not run"
+        );
+    }
+
+    #[test]
+    fn information_alone_is_sound_and_needs_no_step() {
+        let mut report = report();
+        report.results.retain(|result| result.status == Status::Ran);
+        report.findings.retain(|finding| finding.severity == Severity::Info);
+        let summary = Summary::of(&report.results, &report.findings);
+        assert_eq!((summary.verdict, summary.next_step), (Verdict::Sound, None));
+        assert_eq!(sound().summary.next_step, None);
+    }
+
+    #[test]
+    fn what_could_not_run_is_the_next_step_when_nothing_was_found() {
+        let summary = blind().summary;
+        assert_eq!(summary.verdict, Verdict::NotMeasured);
+        assert!(
+            summary
+                .next_step
+                .expect("a step")
+                .contains("`hosts-file` could not run: /etc/hosts cannot be read")
+        );
+    }
+}

@@ -52,6 +52,13 @@ impl Check for Clock {
         let evidence = Evidence::measured(format!("the clock moves in steps of {}", show(step)), step, 1);
         vec![system::COARSE_CLOCK.found(&[("step", &show(step))]).with_evidence(evidence)]
     }
+
+    fn describe(data: &Data) -> Vec<String> {
+        let ns = |step: Option<u64>| step.map_or("unknown".to_owned(), |step| format!("{step} ns"));
+        let [stated, seen] = [data.resolution_ns, data.step_ns].map(ns);
+        let overhead = ns(Some(crate::stats::ns(data.overhead.median())));
+        vec![format!("steps of {stated} as stated, {seen} as seen; measuring nothing takes {overhead}")]
+    }
 }
 
 /// The smallest of `count` steps that the clock makes while it is watched.

@@ -7,7 +7,7 @@ use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
 use crate::findings::{Finding, exchange};
 use crate::probe::{LOOPBACK, SLOW, accept};
-use crate::stats::{Figures, percent};
+use crate::stats::{Figures, percent, show};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -87,17 +87,28 @@ impl Check for Completion {
         }
         let finding =
             exchange::SO_ERROR_STALL.found(&[("share", &percent(with)), ("clean", &percent(without))]);
-        let rows = [
-            ("waiting alone", &data.poll),
-            ("then SO_ERROR", &data.poll_so_error),
-            ("then 50 us, then SO_ERROR", &data.poll_pause_so_error),
-            ("then SO_TYPE", &data.poll_so_type),
-        ];
-        let evidence = rows.map(|(way, figures)| {
+        let evidence = data.ways().map(|(way, figures)| {
             let slow = percent(figures.share_from(SLOW));
             figures.evidence(&format!("{way}, {slow} at 5 ms or more"))
         });
         vec![finding.with_all(evidence)]
+    }
+
+    fn describe(data: &Data) -> Vec<String> {
+        let words = data.ways().map(|(way, figures)| format!("{way} {}", show(figures.median())));
+        vec![words.join(", ")]
+    }
+}
+
+impl Data {
+    /// The four ways, in words.
+    fn ways(&self) -> [(&'static str, &Figures); 4] {
+        [
+            ("waiting alone", &self.poll),
+            ("then SO_ERROR", &self.poll_so_error),
+            ("then 50 us, then SO_ERROR", &self.poll_pause_so_error),
+            ("then SO_TYPE", &self.poll_so_type),
+        ]
     }
 }
 

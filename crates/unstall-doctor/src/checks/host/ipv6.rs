@@ -83,6 +83,10 @@ impl Check for Ipv6 {
         }
         vec![finding]
     }
+
+    fn describe(data: &Data) -> Vec<String> {
+        vec![format!("::1: {} ({})", data.outcome, show(Duration::from_nanos(data.elapsed_ns)))]
+    }
 }
 
 /// A port on which nobody listens at 127.0.0.1, and so in all likelihood nobody at ::1.

@@ -56,6 +56,22 @@ impl Check for Loopback {
     fn judge(data: &Data) -> Vec<Finding> {
         data.families.iter().flat_map(judge_family).collect()
     }
+
+    fn describe(data: &Data) -> Vec<String> {
+        let median = |figures: &Option<Figures>| {
+            figures.as_ref().map_or("not measured".to_owned(), |figures| show(figures.median()))
+        };
+        let line = |family: &Family| match family.outcome {
+            Outcome::Connected => format!(
+                "{}: connect {}, one byte and back {}",
+                family.address,
+                median(&family.connect),
+                median(&family.exchange)
+            ),
+            outcome => format!("{}: {outcome}", family.address),
+        };
+        data.families.iter().map(line).collect()
+    }
 }
 
 /// `None`: nothing can listen at this address, which for ::1 is the business of the check `ipv6`.

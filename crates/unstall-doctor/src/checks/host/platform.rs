@@ -76,6 +76,15 @@ impl Check for Platform {
         }
         findings
     }
+
+    fn describe(data: &Data) -> Vec<String> {
+        let mut words = vec![format!("{} {}", data.os, data.kernel.as_deref().unwrap_or("(kernel unknown)"))];
+        words.push(data.arch.clone());
+        words.extend(data.container.map(|container| format!("container: {container}")));
+        words.extend(data.wsl.map(|generation| format!("WSL {generation}")));
+        words.extend(data.wsl_networking.as_ref().map(|mode| format!("{mode} networking")));
+        vec![words.join(", ")]
+    }
 }
 
 /// The build of `10.0.26200`.

@@ -233,7 +233,7 @@ fn self_connect(data: &Data) -> Option<Finding> {
     let values: &[(&str, &dyn Display)] =
         &[("ports", &title), ("first", &data.first), ("last", &data.last), ("list", &list), ("port", first)];
     let seen = Evidence::seen(format!("within the range: {}", names.join(", ")));
-    Some(ports::SELF_CONNECT_RANGE.found(values).with_evidence(data.range()).with_evidence(seen))
+    Some(ports::SELF_CONNECT_RANGE.found(values).with_evidence(seen).with_evidence(data.range()))
 }
 
 #[cfg(test)]

@@ -65,6 +65,14 @@ impl Check for Refusal {
         findings.extend(with_outcome(data, Outcome::NotPermitted, &refusal::LOOPBACK_NOT_PERMITTED));
         findings
     }
+
+    fn describe(data: &Data) -> Vec<String> {
+        let words = |port: &Port| match &port.refused {
+            Some(figures) => format!("{} in {}", port.address, show(figures.median())),
+            None => format!("{} {}", port.address, port.outcome),
+        };
+        vec![data.ports.iter().map(words).collect::<Vec<_>>().join(", ")]
+    }
 }
 
 /// 127.0.0.1, 127.0.0.2, ::1 and, if there is one, an address of an interface.

@@ -63,6 +63,14 @@ impl Check for SmallWrites {
         );
         findings
     }
+
+    fn describe(data: &Data) -> Vec<String> {
+        let line = |family: &Family| {
+            let [plain, nodelay] = [&family.plain, &family.nodelay].map(|figures| show(figures.median()));
+            format!("{}: {plain} without TCP_NODELAY, {nodelay} with it", family.address)
+        };
+        data.families.iter().map(line).collect()
+    }
 }
 
 /// `Ok(None)`: nothing can listen at this address.
