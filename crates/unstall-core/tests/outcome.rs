@@ -190,6 +190,29 @@ fn the_numbers_agree_with_std() {
     }
 }
 
+/// Every errno of the platform that runs this test, against libc's number.
+#[cfg(unix)]
+#[test]
+fn the_numbers_agree_with_libc() {
+    let all = known(Platform::CURRENT, Connect);
+    macro_rules! check {
+        ($($errno:ident)*) => {
+            [$((stringify!($errno), libc::$errno)),*]
+        };
+    }
+    let numbers = check!(
+        EPERM ENOENT ESRCH EINTR EIO ENXIO EBADF EAGAIN ENOMEM EACCES EFAULT EBUSY ENODEV EINVAL ENFILE EMFILE EPIPE
+        ENOSYS ENOTSOCK EDESTADDRREQ EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT ESOCKTNOSUPPORT EOPNOTSUPP
+        EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ENETRESET ECONNABORTED ECONNRESET
+        ENOBUFS EISCONN ENOTCONN ETOOMANYREFS ETIMEDOUT ECONNREFUSED EHOSTDOWN EHOSTUNREACH EALREADY EINPROGRESS
+        EDQUOT
+    );
+    for (name, number) in numbers {
+        let found = all.iter().find(|(_, known)| known.name == name).map(|(code, _)| *code);
+        assert_eq!(found, Some(number), "{name}");
+    }
+}
+
 fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
