@@ -225,7 +225,7 @@ impl Lab {
 }
 
 /// Lets a program use the lab's network as root would.
-fn prepare(command: &mut Command) {
+pub(crate) fn prepare(command: &mut Command) {
     if !geteuid().is_root() {
         process::keep_network_capabilities(command);
     }
@@ -266,7 +266,7 @@ impl Room {
             }
             None => None,
         };
-        let attached = engine::attach(engine, &plan.profile, cgroup.as_ref(), &own)?;
+        let attached = engine::attach(&plan.profile, engine, cgroup.as_ref(), &own)?;
         if plan.pace {
             engine::pace()?;
         }

@@ -22,12 +22,15 @@
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
+mod bpf;
 mod engine;
 mod error;
 mod isolation;
 mod lab;
+pub mod opt_out;
 mod profile;
 mod program;
+mod schedule;
 
 pub use engine::{Counts, Engine, EngineChoice};
 pub use error::Error;

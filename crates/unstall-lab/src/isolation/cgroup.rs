@@ -1,18 +1,21 @@
 //! A cgroup of the lab's own, below the one that this process is in, so that whoever ends that one ends ours too.
 //!
-//! The hierarchy is reached through a mount that is attached nowhere: it does not matter where, how and whether the host
-//! has cgroup v2 mounted, and there is nothing to unmount.
+//! It does not matter whether and where the host has cgroup v2 mounted, beside the first version or alone: if need be the
+//! hierarchy is reached through a mount that is attached nowhere, so there is nothing to unmount.
 //!
 //! The directory is removed by the namespace's init (see [`unstall_sys::lab::init`]). Should that be killed together with
 //! the lab, the next lab sweeps: a directory of ours that nobody has locked is a leftover.
 
 use crate::error::{Error, Step};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat};
+use rustix::fs::{
+    CWD, Dir, FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, fstatvfs, mkdirat, openat,
+};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::ffi::CString;
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use unstall_sys::lab::init;
 
@@ -31,13 +34,13 @@ pub(crate) struct Parent {
 impl Parent {
     pub(crate) fn open() -> Result<Self, Error> {
         let own = fs::read_to_string("/proc/self/cgroup").step("read /proc/self/cgroup")?;
-        let directory = mount()
-            .and_then(|mount| openat(&mount, path_of(&own), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()))
-            .map_err(|errno| Error::Missing {
-                what: format!("cannot open this process's cgroup v2 ({errno}), which the SYN timer is attached to"),
-                remedy: "use a kernel of 5.2 or newer with CONFIG_CGROUPS and CONFIG_CGROUP_BPF, or --engine coarse"
-                    .to_owned(),
-            })?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").step("read /proc/self/mountinfo")?;
+        let directory =
+            through_host(&mounts, path_of(&own)).or_else(|| through_own_mount(path_of(&own)).ok());
+        let directory = directory.ok_or_else(|| Error::Missing {
+            what: "cannot open this process's cgroup v2, which the SYN timer is attached to".to_owned(),
+            remedy: "mount it (mount -t cgroup2 none /sys/fs/cgroup), or use --engine coarse".to_owned(),
+        })?;
         Ok(Self { directory })
     }
 
@@ -118,10 +121,32 @@ impl Cgroup {
     }
 }
 
-fn mount() -> Result<OwnedFd, Errno> {
+/// A cgroup's directory where the host has mounted the hierarchy, unless it may not be changed there.
+fn through_host(mountinfo: &str, path: &str) -> Option<OwnedFd> {
+    let directory =
+        openat(CWD, mounted_at(mountinfo)?.join(path), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    directory.ok().filter(|directory| {
+        fstatvfs(directory).is_ok_and(|fs| !fs.f_flag.contains(StatVfsMountFlags::RDONLY))
+    })
+}
+
+/// The same through a mount that is attached nowhere and ends with its descriptor. Slower: it waits for other processors.
+fn through_own_mount(path: &str) -> Result<OwnedFd, Errno> {
     let context = fsopen(c"cgroup2", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+    openat(&mount, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Where the whole hierarchy is mounted, from `/proc/self/mountinfo`: root, mount point and, after ` - `, the type.
+fn mounted_at(mountinfo: &str) -> Option<PathBuf> {
+    mountinfo.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        // A mount point with a space in it is written with a backslash; nobody has that.
+        (kind.starts_with("cgroup2 ") && root == "/" && !point.contains('\\')).then(|| point.into())
+    })
 }
 
 /// The path within the hierarchy's mount, from `/proc/self/cgroup`. A process outside its cgroup namespace's root
@@ -134,6 +159,16 @@ fn path_of(own: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn finds_the_mount() {
+        let hybrid = "24 1 0:22 / /sys rw shared:7 - sysfs sysfs rw\n\
+                      40 31 0:38 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                      41 31 0:39 / /sys/fs/cgroup/unified rw,nosuid shared:10 - cgroup2 cgroup2 rw\n";
+        assert_eq!(mounted_at(hybrid), Some("/sys/fs/cgroup/unified".into()));
+        let part = "41 31 0:39 /docker/x /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        assert_eq!(mounted_at(part), None);
+    }
 
     #[test]
     fn finds_the_own_cgroup() {

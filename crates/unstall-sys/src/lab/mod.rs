@@ -4,6 +4,7 @@
 //! Feature `lab`. Nothing here decides anything: which programs are loaded, what is mounted and when is up to the caller.
 
 pub mod bpf;
+pub mod file;
 pub mod init;
 pub mod namespace;
 pub mod packet;
