@@ -33,13 +33,12 @@ use unstall_core::text::duration;
 #[derive(Clone)]
 pub struct ConnectError(Cause);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Cause {
     Target(Arc<ParseTargetError>),
     Connect(Arc<Failure>),
 }
 
-#[derive(Debug)]
 struct Failure {
     timeline: Timeline,
     source: Option<unstall_sys::Error>,
@@ -159,9 +158,10 @@ impl Error for ConnectError {
     }
 }
 
+/// The sentence of the `Display`, for that is what `unwrap` and `main` show; [`ConnectError::timeline`] has the rest.
 impl fmt::Debug for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        f.debug_tuple("ConnectError").field(&format_args!("{self}")).finish()
     }
 }
 
@@ -240,5 +240,166 @@ fn advice(timeline: &Timeline) -> &'static str {
         Outcome::NoName => "; correct the name, or add it to the hosts file",
         Outcome::Exhausted => "; close some sockets, or wait until local ports are free again",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Operation, OsError, Prepared, Reason};
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    const ALL_FAILURES: [Outcome; 9] = [
+        Outcome::Refused,
+        Outcome::TimedOut,
+        Outcome::Unreachable,
+        Outcome::NotAvailable,
+        Outcome::NotPermitted,
+        Outcome::NoName,
+        Outcome::Exhausted,
+        Outcome::SelfConnected,
+        Outcome::Unknown,
+    ];
+
+    fn attempt(address: &str, outcome: Outcome) -> Attempt {
+        Attempt {
+            address: address.parse().unwrap(),
+            reason: Reason::DnsCompleted,
+            start: Duration::from_millis(1),
+            end: Duration::from_micros(1250),
+            outcome,
+            os_error: None,
+            prepared: Some(Prepared::NotNeeded),
+        }
+    }
+
+    fn resolved(addresses: &[&str], failure: Option<Outcome>) -> Resolution {
+        let addresses: Vec<SocketAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        Resolution {
+            start: Duration::ZERO,
+            end: Duration::from_millis(1),
+            addresses,
+            failure,
+            os_error: None,
+        }
+    }
+
+    fn error(
+        target: &str,
+        resolution: Option<Resolution>,
+        attempts: &[Attempt],
+        outcome: Outcome,
+    ) -> ConnectError {
+        let timeline = Timeline {
+            target: target.parse().unwrap(),
+            resolution,
+            attempts: attempts.iter().cloned().collect(),
+            outcome,
+            elapsed: Duration::from_millis(2),
+        };
+        ConnectError::new(timeline, None)
+    }
+
+    #[test]
+    fn one_address_is_named_once() {
+        let error = error("127.0.0.1:9", None, &[attempt("127.0.0.1:9", Outcome::Refused)], Outcome::Refused);
+        assert_eq!(
+            error.to_string(),
+            "cannot connect to 127.0.0.1:9: refused after 0.25 ms; nobody listens there: start the server, or correct the port"
+        );
+        assert_eq!(format!("{error:?}"), format!("ConnectError({error})"));
+    }
+
+    #[test]
+    fn every_address_of_a_name_is_named() {
+        let attempts = [attempt("[::1]:80", Outcome::TimedOut), attempt("127.0.0.1:80", Outcome::Refused)];
+        let error = error(
+            "localhost:80",
+            Some(resolved(&["[::1]:80", "127.0.0.1:80"], None)),
+            &attempts,
+            Outcome::TimedOut,
+        );
+        assert_eq!(
+            error.to_string(),
+            "cannot connect to localhost:80: [::1]:80 timed out after 0.25 ms, 127.0.0.1:80 refused after 0.25 ms; \
+             nothing answered: check firewalls and the server's accept queue, or allow more time"
+        );
+    }
+
+    #[test]
+    fn a_name_without_attempts_says_why() {
+        let rows = [
+            (
+                resolved(&[], Some(Outcome::NoName)),
+                Outcome::NoName,
+                "the name does not resolve, after 1.0 ms; correct",
+            ),
+            (
+                resolved(&[], Some(Outcome::TimedOut)),
+                Outcome::TimedOut,
+                "the time limit struck after 1.0 ms, before any",
+            ),
+            (
+                resolved(&["[::1]:80"], None),
+                Outcome::TimedOut,
+                "the time limit struck after 1.0 ms, before any",
+            ),
+            (resolved(&[], None), Outcome::NoName, "the name has no address that may be tried; correct"),
+            (
+                resolved(&[], Some(Outcome::Exhausted)),
+                Outcome::Exhausted,
+                "resolving the name failed after 1.0 ms: exh",
+            ),
+        ];
+        for (resolution, outcome, expected) in rows {
+            let text = error("a.example:80", Some(resolution), &[], outcome).to_string();
+            assert!(text.starts_with(&format!("cannot connect to a.example:80: {expected}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_may_not_be_tried_says_so() {
+        let text = error("[::1]:80", None, &[], Outcome::NotAvailable).to_string();
+        assert!(
+            text.starts_with("cannot connect to [::1]:80: the address is of a family that may not be tried"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_reset_is_no_refusal_in_words() {
+        let is_reset =
+            |&code: &i32| io::Error::from_raw_os_error(code).kind() == io::ErrorKind::ConnectionReset;
+        let code = (1..20_000).find(is_reset).unwrap();
+        let mut reset = attempt("127.0.0.1:9", Outcome::Refused);
+        reset.os_error = Some(OsError { operation: Operation::Connect, code });
+        let text = error("127.0.0.1:9", None, &[reset], Outcome::Refused).to_string();
+        assert!(text.contains(": reset after 0.25 ms; somebody listens"), "{text}");
+    }
+
+    #[test]
+    fn each_outcome_has_its_predicate_and_its_kind() {
+        type Predicate = fn(&ConnectError) -> bool;
+        let predicates: [(Outcome, Predicate); 7] = [
+            (Outcome::Refused, ConnectError::is_refused),
+            (Outcome::TimedOut, ConnectError::is_timed_out),
+            (Outcome::Unreachable, ConnectError::is_unreachable),
+            (Outcome::NotPermitted, ConnectError::is_not_permitted),
+            (Outcome::NoName, ConnectError::is_no_name),
+            (Outcome::Exhausted, ConnectError::is_exhausted),
+            (Outcome::NotAvailable, ConnectError::is_not_available),
+        ];
+        for outcome in ALL_FAILURES {
+            let error = error("a.example:80", None, &[attempt("192.0.2.1:80", outcome)], outcome);
+            let means = if outcome == Outcome::SelfConnected { Outcome::Refused } else { outcome };
+            for (of, predicate) in predicates {
+                assert_eq!(predicate(&error), of == means, "{outcome}");
+            }
+            assert!(!error.is_invalid_target());
+            assert_eq!(error.outcome(), Some(outcome));
+            assert_eq!(error.kind(), io_error_kind(outcome));
+            assert_eq!(error.to_string().contains("; "), outcome != Outcome::Unknown, "{error}");
+        }
     }
 }

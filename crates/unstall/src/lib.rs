@@ -37,7 +37,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `testing` | [`testing`]: servers that are down, silent, full, resetting, late, deaf, for the tests of programs that connect |
+//! | `testing` | `unstall::testing`: servers that are down, silent, full, resetting, late, deaf, for the tests of programs that connect |
 //! | `serde` | `Serialize` and `Deserialize` for [`Timeline`] and what it is made of |
 //!
 //! # Platforms
@@ -47,7 +47,7 @@
 //! **Other Unix**: the same code on `poll`; it is run on Linux by the tests.
 //!
 //! A self-connect, where the kernel chooses the destination port as the source port and nobody listens, is prevented
-//! where the OS can exclude a source port, noticed everywhere, and reported as refused.
+//! where the OS can exclude a source port (Linux 6.3 and later), noticed elsewhere, and reported as refused.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -3,10 +3,11 @@
 //! Each test has a network namespace of its own (see `common::namespace`), so its addresses are silent or refuse as the row
 //! says. Silence is a route that leads nowhere, or a dropped SYN for addresses of this host. Bounds come from the timers:
 //! a race that waits for n attempt delays takes at least those and less than one more.
+#![cfg(target_os = "linux")]
 
 mod common;
 
-use common::namespace::{self, OWN_V4, OWN_V6, SILENT_V4, SILENT_V6, at, inside};
+use common::namespace::{self, Namespace, OWN_V4, OWN_V6, SILENT_V4, SILENT_V6, at, inside};
 use common::{held, median};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -319,41 +320,70 @@ fn a_connect_to_itself_is_refused() {
     });
 }
 
+/// Set in a process that connects to two addresses while the test holds it: the limit in ms.
+const CLIENT: &str = "UNSTALL_TEST_CLIENT";
+
+/// What the held process does: connect, say where to, and keep the stream until something comes.
+fn held_client(limit: &str) {
+    let limit = Duration::from_millis(limit.parse().unwrap());
+    let mut winner = Connector::new().connect_timeout(limit).connect(("two", PORT)).unwrap();
+    println!("winner {}", winner.peer_addr().unwrap());
+    winner.read_exact(&mut [0]).unwrap();
+}
+
+/// Lets both attempts of a client connect while it is stopped, lets `limit` pass if `late`, and checks that one of them wins and
+/// that the other is closed.
+fn both_connect_while_the_client_is_held(test: &str, namespace: &mut Namespace, limit: Duration, late: bool) {
+    let addresses = ["127.0.0.2", "127.0.0.3"];
+    namespace.hosts(&[("two", &addresses)]);
+    if !addresses.iter().all(|address| namespace.silence(address.parse().unwrap())) {
+        return;
+    }
+    let servers = addresses.map(listen);
+    let start = Instant::now();
+    let mut client = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--nocapture", test])
+        .env(CLIENT, limit.as_millis().to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    namespace::wait_for_syn_sent(addresses.len());
+    namespace::run(&format!("kill -STOP {}", client.id()));
+    namespace::end_silence();
+    // The kernel sends the SYNs again after a second.
+    let mut streams = servers.map(|server| server.accept().unwrap().0);
+    if late {
+        std::thread::sleep((limit + LOCAL_ATTEMPT_DELAY).saturating_sub(start.elapsed()));
+    }
+    namespace::run(&format!("kill -CONT {}", client.id()));
+    let mut said = BufReader::new(client.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let winner = said.find(|line| line.contains("winner")).unwrap();
+    let won = addresses.iter().position(|address| winner.contains(address)).unwrap();
+    assert_eq!(streams[1 - won].read(&mut [0]).unwrap(), 0, "the loser is closed");
+    streams[won].write_all(b"!").unwrap();
+    assert!(client.wait().unwrap().success());
+}
+
 /// Two attempts connect before the race looks: one wins, the other is closed and its server sees the end of the stream.
 #[test]
 fn of_two_winners_one_is_closed() {
-    /// Set in the process that connects. The test holds it while both its SYNs are answered.
-    const CLIENT: &str = "UNSTALL_TEST_CLIENT";
-    if std::env::var_os(CLIENT).is_some() {
-        let mut winner = connect("two").0.unwrap();
-        println!("winner {}", winner.peer_addr().unwrap());
-        winner.read_exact(&mut [0]).unwrap();
-        return;
+    const TEST: &str = "of_two_winners_one_is_closed";
+    if let Ok(limit) = std::env::var(CLIENT) {
+        return held_client(&limit);
     }
-    inside("of_two_winners_one_is_closed", |namespace| {
-        let addresses = ["127.0.0.2", "127.0.0.3"];
-        namespace.hosts(&[("two", &addresses)]);
-        if !addresses.iter().all(|address| namespace.silence(address.parse().unwrap())) {
-            return;
-        }
-        let servers = addresses.map(listen);
-        let mut client = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--nocapture", "of_two_winners_one_is_closed"])
-            .env(CLIENT, "1")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        namespace::wait_for_syn_sent(addresses.len());
-        namespace::run(&format!("kill -STOP {}", client.id()));
-        namespace::end_silence();
-        // The kernel sends the SYNs again after a second.
-        let mut streams = servers.map(|server| server.accept().unwrap().0);
-        namespace::run(&format!("kill -CONT {}", client.id()));
-        let mut said = BufReader::new(client.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let winner = said.find(|line| line.contains("winner")).unwrap();
-        let won = addresses.iter().position(|address| winner.contains(address)).unwrap();
-        assert_eq!(streams[1 - won].read(&mut [0]).unwrap(), 0, "the loser is closed");
-        streams[won].write_all(b"!").unwrap();
-        assert!(client.wait().unwrap().success());
+    inside(TEST, |namespace| {
+        both_connect_while_the_client_is_held(TEST, namespace, Duration::from_secs(60), false);
+    });
+}
+
+/// A connect that was made in time is not lost because the program was held up beyond its limit.
+#[test]
+fn what_is_there_when_the_limit_strikes_is_taken() {
+    const TEST: &str = "what_is_there_when_the_limit_strikes_is_taken";
+    if let Ok(limit) = std::env::var(CLIENT) {
+        return held_client(&limit);
+    }
+    inside(TEST, |namespace| {
+        both_connect_while_the_client_is_held(TEST, namespace, Duration::from_millis(1500), true);
     });
 }
