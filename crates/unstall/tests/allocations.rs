@@ -1,4 +1,6 @@
 //! A connect to one address allocates nothing when it succeeds.
+// On Windows an attempt with a limit is one allocation: what the kernel writes into must not move.
+#![cfg(not(windows))]
 
 use allocation_counter::measure;
 use std::time::Duration;

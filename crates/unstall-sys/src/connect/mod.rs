@@ -12,7 +12,7 @@
 //!
 //! - a stream that is handed out is blocking, is closed in programs that this one starts, and is not connected to itself;
 //! - SO_ERROR is read after a failure only, never on success (on Windows reading it can wait 15 ms for nothing);
-//! - no call is made that the work does not need; a success allocates nothing (an [`AttemptSet`] up to 6 attempts);
+//! - no call is made that the work does not need; a success allocates nothing (an [`AttemptSet`] up to 6 attempts; on Windows each of them is one allocation);
 //! - whatever is dropped is closed, at once and without waiting for the peer.
 //!
 //! # System calls on Linux

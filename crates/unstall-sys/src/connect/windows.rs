@@ -35,7 +35,7 @@ const INLINE: usize = 6;
 
 pub(super) fn prepare(socket: SocketRef<'_>, address: SocketAddr, wanted: SynRetransmissions) -> Prepared {
     let local = locality::is_local_by(destination(address).ip(), addresses::is_own);
-    set_retransmissions(socket, local, wanted, None)
+    set_retransmissions(local, wanted, None, |parameters| initial_rto::set(socket, parameters))
 }
 
 pub(super) fn connect_blocking(
@@ -76,18 +76,18 @@ fn destination(address: SocketAddr) -> SocketAddr {
     locality::unmap_socket(locality::unspecified_to_loopback(address))
 }
 
-/// Sets what the policy asks for. `limit`: how long a single SYN may wait for its answer, if anything bounds it.
+/// Sets, with `set`, what the policy asks for. `limit`: how long a single SYN may wait for its answer, if anything bounds it.
 fn set_retransmissions(
-    socket: SocketRef<'_>,
     local: bool,
     policy: SynRetransmissions,
     limit: Option<Duration>,
+    set: impl FnOnce([u8; 4]) -> Result<(), i32>,
 ) -> Prepared {
     match syn::wanted(policy, local, Platform::Windows) {
         Wanted::Leave(prepared) => prepared,
         Wanted::Set => {
             let build = version::version().build;
-            syn::prepared(build, policy, initial_rto::set(socket, syn::initial_rto(build, policy, limit)))
+            syn::prepared(build, policy, set(syn::initial_rto(build, policy, limit)))
         }
     }
 }
@@ -123,8 +123,11 @@ impl Dial {
     fn socket(&self, options: Options, limit: Option<Duration>) -> (Prepared, Result<OwnedSocket, Error>) {
         match winsock::stream(self.destination) {
             Ok(socket) => {
-                let wanted = options.syn_retransmissions;
-                (set_retransmissions(socket.as_socket(), options.local, wanted, limit), Ok(socket))
+                let set = |parameters| {
+                    initial_rto::set_own(socket.as_socket(), self.destination.is_ipv4(), parameters)
+                };
+                let policy = options.syn_retransmissions;
+                (set_retransmissions(options.local, policy, limit, set), Ok(socket))
             }
             Err(code) => (Prepared::NotSupported(code), Err(self.error(Operation::Socket, code))),
         }
