@@ -131,7 +131,8 @@ fn a_code_that_no_table_has_stays_unknown() {
 
 /// All codes that a platform's tables have for an operation.
 fn known(platform: Platform, operation: Operation) -> Vec<(i32, Known)> {
-    (-200..12_000).filter_map(|code| Some((code, lookup(platform, operation, code)?))).collect()
+    let ranges = [-200..300, 900..1_900, 9_000..9_600, 10_000..11_100];
+    ranges.into_iter().flatten().filter_map(|code| Some((code, lookup(platform, operation, code)?))).collect()
 }
 
 #[test]
@@ -323,8 +324,8 @@ fn outcomes_and_operations_have_words_of_their_own() {
     let words: HashSet<_> = Outcome::ALL.iter().map(ToString::to_string).collect();
     let calls: HashSet<_> = Operation::ALL.iter().map(ToString::to_string).collect();
     assert_eq!((ids.len(), words.len(), calls.len()), (11, 11, 8));
-    assert_eq!(format!("{:>12}|", Outcome::TimedOut), "   timed out|");
-    assert_eq!(Operation::SetOption.to_string(), "set a socket option");
+    assert_eq!(format!("{TimedOut:>12}|"), "   timed out|");
+    assert_eq!(SetOption.to_string(), "set a socket option");
 }
 
 #[cfg(feature = "serde")]

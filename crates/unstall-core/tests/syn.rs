@@ -13,8 +13,8 @@ use SynRetransmissions::{Exactly, NoneAnywhere, NoneIfLocal, OsDefault};
 const SERVER_2016: u32 = 14393;
 const WINDOWS_11: u32 = 26200;
 
-fn ms(ms: u64) -> Option<Duration> {
-    Some(Duration::from_millis(ms))
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
 }
 
 #[test]
@@ -26,18 +26,18 @@ fn the_bytes_are_pinned() {
         (SERVER_2016, NoneIfLocal, None, [0xFF, 0xFF, 1, 0]),
         (0, NoneIfLocal, None, [0xFF, 0xFF, 1, 0]),
         // A limit moves Rtt only where nobody else sends a lost SYN again.
-        (WINDOWS_11, NoneIfLocal, ms(3000), [0xFF, 0xFF, 0xFE, 0]),
+        (WINDOWS_11, NoneIfLocal, Some(ms(3000)), [0xFF, 0xFF, 0xFE, 0]),
         (WINDOWS_11, NoneAnywhere, None, [0xFF, 0xFF, 0xFE, 0]),
-        (WINDOWS_11, NoneAnywhere, ms(3000), [0xE8, 0x03, 0xFE, 0]),
-        (SERVER_2016, NoneAnywhere, ms(3000), [0xE8, 0x03, 1, 0]),
-        (WINDOWS_11, NoneAnywhere, ms(3001), [0xE9, 0x03, 0xFE, 0]),
-        (WINDOWS_11, NoneAnywhere, ms(0), [1, 0, 0xFE, 0]),
+        (WINDOWS_11, NoneAnywhere, Some(ms(3000)), [0xE8, 0x03, 0xFE, 0]),
+        (SERVER_2016, NoneAnywhere, Some(ms(3000)), [0xE8, 0x03, 1, 0]),
+        (WINDOWS_11, NoneAnywhere, Some(ms(3001)), [0xE9, 0x03, 0xFE, 0]),
+        (WINDOWS_11, NoneAnywhere, Some(ms(0)), [1, 0, 0xFE, 0]),
         (WINDOWS_11, NoneAnywhere, Some(Duration::from_nanos(1)), [1, 0, 0xFE, 0]),
-        (WINDOWS_11, NoneAnywhere, ms(3 * 65_534), [0xFE, 0xFF, 0xFE, 0]),
-        (WINDOWS_11, NoneAnywhere, ms(3 * 65_535), [0xFE, 0xFF, 0xFE, 0]),
+        (WINDOWS_11, NoneAnywhere, Some(ms(3 * 65_534)), [0xFE, 0xFF, 0xFE, 0]),
+        (WINDOWS_11, NoneAnywhere, Some(ms(3 * 65_535)), [0xFE, 0xFF, 0xFE, 0]),
         (WINDOWS_11, NoneAnywhere, Some(Duration::MAX), [0xFE, 0xFF, 0xFE, 0]),
-        (WINDOWS_11, OsDefault, ms(100), [0xFF, 0xFF, 0xFF, 0]),
-        (WINDOWS_11, Exactly(2), ms(100), [0xFF, 0xFF, 2, 0]),
+        (WINDOWS_11, OsDefault, Some(ms(100)), [0xFF, 0xFF, 0xFF, 0]),
+        (WINDOWS_11, Exactly(2), Some(ms(100)), [0xFF, 0xFF, 2, 0]),
         (WINDOWS_11, Exactly(0), None, [0xFF, 0xFF, 1, 0]),
         (WINDOWS_11, Exactly(8), None, [0xFF, 0xFF, 8, 0]),
         (WINDOWS_11, Exactly(9), None, [0xFF, 0xFF, 8, 0]),
@@ -47,7 +47,7 @@ fn the_bytes_are_pinned() {
         assert_eq!(initial_rto(build, policy, limit), bytes, "{build} {policy:?} {limit:?}");
     }
     // _WSAIOW(IOC_VENDOR, 17): IOC_IN | IOC_VENDOR | 17.
-    assert_eq!(SIO_TCP_INITIAL_RTO, 0x8000_0000 | 0x1800_0000 | 17);
+    assert_eq!(SIO_TCP_INITIAL_RTO, 0x8000_0000 + 0x1800_0000 + 17);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn address() -> impl Strategy<Value = SocketAddr> {
             v6.set_flowinfo(0);
             v6.into()
         }
-        v4 => v4,
+        SocketAddr::V4(_) => address,
     })
 }
 
