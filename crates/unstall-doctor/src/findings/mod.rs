@@ -109,7 +109,11 @@ mod tests {
             assert!(!entry.title.ends_with('.') && !entry.title.contains('\n'), "{}", entry.id);
             assert!(entry.why.len() > 60, "{}: the long text is short", entry.id);
             for paragraph in entry.why.split("\n\n") {
-                assert!(paragraph.ends_with(['.', '}']) && !paragraph.contains('\n'), "{}: {paragraph}", entry.id);
+                assert!(
+                    paragraph.ends_with(['.', '}']) && !paragraph.contains('\n'),
+                    "{}: {paragraph}",
+                    entry.id
+                );
             }
             assert!(!entry.affects.is_empty(), "{}", entry.id);
             assert!(entry.links.iter().all(|link| link.starts_with("https://")), "{}", entry.id);

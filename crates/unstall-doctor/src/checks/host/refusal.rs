@@ -4,12 +4,13 @@ use crate::checks::{Check, Measured};
 use crate::context::Context;
 use crate::findings::{Evidence, Finding, refusal};
 use crate::probe::{ClosedPort, Ended, plain_connect};
-use crate::stats::{Figures, known_causes, show};
+use crate::stats::{Figures, known_causes, ns, show};
 use crate::wire;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::thread;
 use std::time::Duration;
 use unstall_core::outcome::{OsError, Outcome};
 use unstall_core::signature::{Figure, Phase};
@@ -50,11 +51,19 @@ impl Check for Refusal {
     const TITLE: &'static str = "refusal of closed ports";
     const ABOUT: &'static str = "how long a connect to a closed port takes at 127.0.0.1, 127.0.0.2, ::1 and an own address: finds \
                                  refusals that come late, never, or on some addresses only";
-    const BUDGET: Duration = Duration::from_millis(1500);
+    const BUDGET: Duration = Duration::from_secs(3);
 
     fn measure(context: &Context, (): &()) -> Measured<Data> {
-        let ports = addresses().into_iter().map(|address| port(context, address)).collect();
-        Ok(Data { limit_ns: crate::stats::ns(context.timeout()), ports })
+        // Side by side while it is not known whether they take seconds, one after the other once they are quick.
+        let probes: Vec<Probe> = thread::scope(|scope| {
+            let running: Vec<_> = addresses()
+                .into_iter()
+                .map(|address| scope.spawn(move || Probe::first(context, address)))
+                .collect();
+            running.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        let ports = probes.into_iter().map(|probe| probe.rest(context)).collect();
+        Ok(Data { limit_ns: ns(context.timeout()), ports })
     }
 
     fn judge(data: &Data) -> Vec<Finding> {
@@ -87,24 +96,51 @@ fn addresses() -> Vec<IpAddr> {
     addresses
 }
 
-fn port(context: &Context, address: IpAddr) -> Port {
-    let mut last = Ended { outcome: Outcome::NotAvailable, os_error: None, elapsed: Duration::ZERO };
-    let mut refused = Vec::new();
-    if let Ok(closed) = ClosedPort::at(address) {
-        let mut wanted = context.samples(1);
-        while refused.len() < wanted && (refused.is_empty() || context.has_time()) {
-            last = plain_connect(closed.address, context.timeout()).0;
-            if last.outcome != Outcome::Refused {
+/// A closed port, and how its first refusals went.
+struct Probe {
+    address: IpAddr,
+    closed: Option<ClosedPort>,
+    last: Ended,
+    refused: Vec<Duration>,
+}
+
+impl Probe {
+    /// The first connect, and two more if it is slow. Three that take seconds tell as much as a hundred.
+    fn first(context: &Context, address: IpAddr) -> Self {
+        let last = Ended { outcome: Outcome::NotAvailable, os_error: None, elapsed: Duration::ZERO };
+        let mut probe = Self { address, closed: ClosedPort::at(address).ok(), last, refused: Vec::new() };
+        probe.connect(context);
+        while probe.last.elapsed >= SLOW
+            && probe.refused.len() < context.samples(1).min(3)
+            && context.has_time()
+        {
+            if !probe.connect(context) {
                 break;
             }
-            refused.push(last.elapsed);
-            if last.elapsed >= SLOW {
-                // Seconds each: three tell as much as a hundred.
-                wanted = wanted.min(3);
-            }
         }
+        probe
     }
-    Port { address, outcome: last.outcome, os_error: last.os_error, refused: Figures::of(&refused) }
+
+    /// One connect. Whether it was refused.
+    fn connect(&mut self, context: &Context) -> bool {
+        let Some(closed) = &self.closed else { return false };
+        self.last = plain_connect(closed.address, context.timeout()).0;
+        let refused = self.last.outcome == Outcome::Refused;
+        if refused {
+            self.refused.push(self.last.elapsed);
+        }
+        refused
+    }
+
+    /// The rest of the series, of a port that refuses quickly.
+    fn rest(mut self, context: &Context) -> Port {
+        let quick = self.last.outcome == Outcome::Refused && self.last.elapsed < SLOW;
+        while quick && self.refused.len() < context.samples(1) && context.has_time() && self.connect(context)
+        {
+        }
+        let Ended { outcome, os_error, .. } = self.last;
+        Port { address: self.address, outcome, os_error, refused: Figures::of(&self.refused) }
+    }
 }
 
 impl Port {

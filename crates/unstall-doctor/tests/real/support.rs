@@ -1,0 +1,87 @@
+//! What the tests share: private namespaces, reports of single checks, tests that are left out.
+
+use std::io::Write;
+use std::process::Command;
+use unstall_doctor::{Doctor, Options, Report, Selection, Severity};
+
+/// Tells the inner process which test it runs.
+const INSIDE: &str = "UNSTALL_TEST_INSIDE";
+/// The exit status of a set-up that this machine cannot do.
+const CANNOT: i32 = 97;
+
+/// Runs a test in network, mount and user namespaces of its own, with loopback up: the test's binary is started again
+/// inside, after the commands of `setup`. What the commands change is gone with the process.
+///
+/// `test` is the name of the calling test. Where namespaces or a command of the set-up are not available, the test is
+/// left out.
+pub(crate) fn in_namespace(test: &str, setup: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
+    if std::env::var(INSIDE).as_deref() == Ok(test) {
+        return body();
+    }
+    let script = format!(
+        "sh -ec 'ip link set lo up\n{setup}' || exit {CANNOT}\nexec \"$0\" --exact faults::{test} --nocapture --test-threads=1"
+    );
+    assert!(!setup.contains('\''), "the set-up stands in single quotes");
+    let program = std::env::current_exe().expect("the test's own path");
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "--mount", "sh", "-c", &script]).arg(program);
+    for proxy in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+        command.env_remove(proxy).env_remove(proxy.to_ascii_uppercase());
+    }
+    let output = match command.env(INSIDE, test).envs(variables.iter().copied()).output() {
+        Ok(output) => output,
+        Err(error) => return left_out(test, &format!("unshare cannot be run: {error}")),
+    };
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (words(&output.stdout), words(&output.stderr));
+    match output.status.code() {
+        Some(CANNOT) => left_out(test, &format!("its set-up failed: {}", stderr.trim())),
+        Some(1) if stderr.starts_with("unshare:") => left_out(test, stderr.trim()),
+        _ => assert!(output.status.success(), "inside the namespace:\n{stdout}\n{stderr}"),
+    }
+    assert!(
+        output.status.code() == Some(CANNOT) || stdout.contains("1 passed") || stderr.starts_with("unshare:")
+    );
+}
+
+/// Says on standard error, and in the file that UNSTALL_LEFT_OUT names, that a test was left out and why.
+pub(crate) fn left_out(test: &str, why: &str) {
+    let line = format!("LEFT OUT: {test}: {why}");
+    // Not eprintln!, which the test harness would swallow.
+    let _ = writeln!(std::io::stderr(), "{line}");
+    if let Some(path) = std::env::var_os("UNSTALL_LEFT_OUT") {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        let _ = file.and_then(|mut file| writeln!(file, "{line}"));
+    }
+}
+
+/// A report of these checks (none: all), with few samples.
+pub(crate) fn report(checks: &[&str]) -> Report {
+    let checks = Selection::only(checks).expect("known checks");
+    let report = Doctor::new(Options { samples: 20, checks, ..Options::default() }).run(|_| ());
+    validate(&report);
+    report
+}
+
+/// Fails unless the report is what its schema says.
+pub(crate) fn validate(report: &Report) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/report.schema.json");
+    let schema = std::fs::read_to_string(path).expect("the schema");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let json = serde_json::from_str(&report.to_json()).expect("JSON");
+    let errors: Vec<_> =
+        validator.iter_errors(&json).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// What was found, as `severity id`, the worst first.
+pub(crate) fn found(report: &Report) -> Vec<String> {
+    report.findings.iter().map(|finding| format!("{} {}", finding.severity, finding.id)).collect()
+}
+
+/// [`found`] from warn on.
+pub(crate) fn faults(report: &Report) -> Vec<String> {
+    let severe = report.findings.iter().filter(|finding| finding.severity >= Severity::Warn);
+    severe.map(|finding| format!("{} {}", finding.severity, finding.id)).collect()
+}
