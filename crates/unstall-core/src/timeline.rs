@@ -27,7 +27,8 @@ pub enum Reason {
     ResolutionDelayExpired,
     /// The newest pending attempt did not answer within the attempt delay (qlog `policy_timer`).
     PolicyTimer,
-    /// The newest pending attempt failed (an extension: the draft has no name for it).
+    /// The newest pending attempt failed, or at the limit of pending attempts one failed and made room (an extension: the
+    /// draft has no name for it).
     PreviousAttemptFailed,
     /// The same address again, because somebody listens there but the accept queue was full (an extension).
     BacklogRetry,
