@@ -46,7 +46,7 @@ struct Connection {
     connect_ns: u64,
     /// What the server did.
     deed: Deed,
-    /// When, after the connect; null: it did nothing.
+    /// When, after the connect or after it was sent something; null: it did nothing.
     after_ns: Option<u64>,
     /// Whether it was sent `HEAD / HTTP/1.0` first.
     prodded: bool,
@@ -104,7 +104,7 @@ fn hold(address: SocketAddr, local: bool, limit: Duration) -> Option<Connection>
     let start = Instant::now();
     let connected = connect_blocking(address, &Options { local, ..Options::default() }, Some(limit)).1;
     let connect_ns = ns(start.elapsed());
-    let begin = Instant::now();
+    let mut begin = Instant::now();
     let stream = match connected {
         Ok(stream) => stream,
         Err(error) if reset_at_once(&error) => {
@@ -127,6 +127,7 @@ fn hold(address: SocketAddr, local: bool, limit: Duration) -> Option<Connection>
     let waiting = listener.and_then(|listener| listener.waiting);
     let prodded = deed == Deed::Nothing && waiting.is_none_or(|waiting| waiting == 0);
     if prodded {
+        begin = Instant::now();
         deed = (&stream).write_all(PROD).map_or(Deed::Reset, |()| listen_to(&stream, limit));
     }
     let after_ns = (deed != Deed::Nothing).then(|| ns(begin.elapsed()));
