@@ -82,7 +82,7 @@ mod tests {
         );
         assert_eq!(hosts.addresses("LOCALHOST."), [ip("127.0.0.1"), ip("::1"), ip("fe80::1")]);
         assert_eq!(hosts.addresses("localhost.localdomain"), [ip("127.0.0.1")]);
-        assert_eq!(hosts.addresses("x"), [IpAddr::from([0, 0, 0, 0]); 0]);
+        assert!(hosts.addresses("x").is_empty());
         assert_eq!(hosts.entries, 5);
     }
 

@@ -136,12 +136,14 @@ impl FixEntry {
     }
 
     /// The same with commands.
+    #[must_use]
     pub const fn with_commands(mut self, commands: &'static [Command]) -> Self {
         self.commands = commands;
         self
     }
 
     /// The same with the way back.
+    #[must_use]
     pub const fn with_undo(mut self, undo: &'static str) -> Self {
         self.undo = Some(undo);
         self

@@ -7,7 +7,7 @@ use unstall_core::outcome::Outcome;
 
 /// There is no finding, outcome or check with this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {what} `{id}`{}", suggestion(.nearest))]
+#[error("there is no {what} `{id}`{}", suggestion(*.nearest))]
 pub struct Unknown {
     /// What was looked for: `finding`, `check`.
     pub what: &'static str,
@@ -26,7 +26,7 @@ impl Unknown {
     }
 }
 
-fn suggestion(nearest: &Option<&str>) -> String {
+fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(": did you mean `{name}`?"))
 }
 

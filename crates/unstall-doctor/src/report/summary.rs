@@ -99,10 +99,10 @@ impl Counts {
             Verdict::NotMeasured => "nothing could be measured".to_owned(),
         };
         if self.info > 0 {
-            text += &format!("; {} worth knowing, no fault", counted(self.info, "thing"));
+            text = text + "; " + &counted(self.info, "thing") + " worth knowing, no fault";
         }
         if self.could_not_run > 0 && self.ran > 0 {
-            text += &format!("; {} could not run", counted(self.could_not_run, "check"));
+            text = text + "; " + &counted(self.could_not_run, "check") + " could not run";
         }
         text
     }

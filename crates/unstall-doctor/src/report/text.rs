@@ -58,7 +58,7 @@ impl Writer {
         let mut text = String::new();
         if self.target != result.target {
             if let Some(target) = &result.target {
-                text += &format!("{}\n", self.style.paint(target, Ansi::new().bold()));
+                text = self.style.paint(target, Ansi::new().bold()) + "\n";
             }
             self.target.clone_from(&result.target);
         }
@@ -67,7 +67,7 @@ impl Writer {
         let first =
             lines.next().map_or_else(|| result.title.clone(), |line| format!("{}: {line}", result.title));
         text += &self.style.tagged(0, word, color, WORD, &first);
-        lines.for_each(|line| text += &self.style.tagged(0, "", Ansi::new(), WORD, line));
+        text.extend(lines.map(|line| self.style.tagged(0, "", Ansi::new(), WORD, line)));
         text
     }
 
@@ -78,11 +78,11 @@ impl Writer {
             report.findings.iter().partition(|finding| finding.severity == Severity::Info);
         if !found.is_empty() {
             text += &self.heading("Found");
-            found.iter().for_each(|finding| text += &self.finding(finding));
+            text.extend(found.into_iter().map(|finding| self.finding(finding)));
         }
         if !info.is_empty() {
             text += &self.heading("Worth knowing (information, no fault)");
-            info.iter().for_each(|finding| text += &self.in_short(finding));
+            text.extend(info.into_iter().map(|finding| self.in_short(finding)));
         }
         text + "\n" + &self.summary(report)
     }
@@ -90,15 +90,14 @@ impl Writer {
     /// A finding with all that is to be said about it but the long text.
     fn finding(&self, finding: &Finding) -> String {
         let mut text = self.title(finding);
-        finding.evidence.iter().for_each(|fact| text += &self.fact(fact));
+        text.extend(finding.evidence.iter().map(|fact| self.fact(fact)));
         let why = finding.why.split("\n\n").next().unwrap_or_default();
         text += &self.labelled("why", why);
         if !finding.affects.is_empty() {
             text += &self.labelled("affects", &finding.affects.join("; "));
         }
-        for (number, fix) in finding.fixes().enumerate() {
-            text += &self.fix(if number == 0 { "fix" } else { "or" }, fix);
-        }
+        let labels = std::iter::once("fix").chain(std::iter::repeat("or"));
+        text.extend(finding.fixes().zip(labels).map(|(fix, label)| self.fix(label, fix)));
         text += &self.labelled("more", &format!("unstall explain {}", finding.id));
         text + "\n"
     }
@@ -106,7 +105,7 @@ impl Writer {
     /// A finding in two lines.
     fn in_short(&self, finding: &Finding) -> String {
         let mut text = self.title(finding);
-        finding.evidence.first().into_iter().for_each(|fact| text += &self.fact(fact));
+        text.extend(finding.evidence.first().map(|fact| self.fact(fact)));
         text + &self.labelled("more", &format!("unstall explain {}", finding.id))
     }
 
@@ -124,7 +123,7 @@ impl Writer {
     fn fix(&self, label: &str, fix: &Fix) -> String {
         let mut text = self.labelled(label, &format!("({}) {}", fix.place, fix.text));
         let indent = " ".repeat(WORD + LABEL);
-        fix.commands.iter().for_each(|command| text += &format!("{indent}{command}\n"));
+        text.extend(fix.commands.iter().map(|command| format!("{indent}{command}\n")));
         text
     }
 

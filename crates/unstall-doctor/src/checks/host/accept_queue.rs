@@ -15,6 +15,7 @@ pub(super) struct AcceptQueue;
 
 /// Accept queues.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "AcceptQueueData")]
 pub(super) struct Data {
     /// The bound of every backlog (net.core.somaxconn); null: not told.
     somaxconn: Option<u32>,
@@ -26,6 +27,7 @@ pub(super) struct Data {
 
 /// A listener whose accept queue is full.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AcceptQueueFull")]
 pub(super) struct Full {
     address: SocketAddr,
     /// Connections that wait to be accepted.

@@ -12,6 +12,7 @@ pub(super) struct Clock;
 
 /// The clock.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClockData")]
 pub(super) struct Data {
     /// The clock's step, as the OS states it; null: it does not.
     resolution_ns: Option<u64>,

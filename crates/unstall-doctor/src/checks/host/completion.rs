@@ -20,6 +20,7 @@ pub(super) struct Completion;
 
 /// Non-blocking connects to a listener at 127.0.0.1, until the program knows that they succeeded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CompletionData")]
 pub(super) struct Data {
     /// Wait until the socket is writable.
     poll: Figures,

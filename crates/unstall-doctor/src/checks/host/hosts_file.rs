@@ -14,6 +14,7 @@ pub(super) struct HostsFile;
 
 /// The hosts file.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "HostsFileData")]
 pub(super) struct Data {
     /// `linux`, `windows`, ...: how the file is used depends on it.
     os: String,

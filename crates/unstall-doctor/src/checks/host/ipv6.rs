@@ -18,6 +18,7 @@ pub(super) struct Ipv6;
 
 /// IPv6 loopback.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Ipv6Data")]
 pub(super) struct Data {
     /// Whether an interface has ::1; null: the interfaces could not be read.
     present: Option<bool>,

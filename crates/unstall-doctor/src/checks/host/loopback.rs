@@ -17,12 +17,14 @@ pub(super) struct Loopback;
 
 /// The self-test of each family.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LoopbackData")]
 pub(super) struct Data {
     families: Vec<Family>,
 }
 
 /// One family's self-test.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LoopbackFamily")]
 pub(super) struct Family {
     /// 127.0.0.1 or ::1.
     address: IpAddr,

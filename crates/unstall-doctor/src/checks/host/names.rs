@@ -19,6 +19,7 @@ pub(super) struct Names;
 
 /// The look-ups.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NamesData")]
 pub(super) struct Data {
     /// How long an answer was waited for.
     limit_ns: u64,
@@ -26,12 +27,13 @@ pub(super) struct Data {
     services: Option<Vec<String>>,
     /// Whether the hosts file gives `localhost` an address of each family, IPv4 first; null: it cannot be read.
     hosts_file: Option<[bool; 2]>,
-    lookups: Vec<Name>,
+    lookups: Vec<Asked>,
 }
 
 /// One name.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct Name {
+#[schemars(rename = "NamesAsked")]
+pub(super) struct Asked {
     name: String,
     /// The addresses in the resolver's order; empty: there was no answer, or it had none.
     addresses: Vec<Address>,
@@ -43,6 +45,7 @@ pub(super) struct Name {
 
 /// An address, and where it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "NamesAddress")]
 pub(super) struct Address {
     address: IpAddr,
     source: Source,
@@ -124,7 +127,7 @@ fn name_of(
     first: Lookup,
     hosts: Option<&Hosts>,
     services: Option<&[String]>,
-) -> Name {
+) -> Asked {
     let mut elapsed = Vec::new();
     if first.answer != Answer::Unanswered {
         elapsed.push(first.elapsed);
@@ -137,7 +140,7 @@ fn name_of(
         let in_file = hosts.is_some_and(|hosts| hosts.addresses(name).contains(address));
         Address { address: *address, source: source(in_file, services, std::env::consts::OS) }
     };
-    Name {
+    Asked {
         name: name.to_owned(),
         addresses: first.addresses().unwrap_or_default().iter().map(source).collect(),
         failure: match first.answer {
@@ -178,7 +181,7 @@ fn source(in_hosts_file: bool, services: Option<&[String]>, os: &str) -> Source 
     }
 }
 
-impl Name {
+impl Asked {
     /// How long a look-up takes: the middle one, or the limit that it exceeded.
     fn time(&self, data: &Data) -> Duration {
         self.elapsed.as_ref().map_or(Duration::from_nanos(data.limit_ns), Figures::median)
@@ -220,7 +223,7 @@ impl Address {
     }
 }
 
-fn not_loopback(name: &Name) -> Option<Finding> {
+fn not_loopback(name: &Asked) -> Option<Finding> {
     let elsewhere: Vec<_> =
         name.addresses.iter().filter(|of| !locality::is_loopback(of.address)).map(Address::words).collect();
     if elsewhere.is_empty() {
@@ -231,7 +234,7 @@ fn not_loopback(name: &Name) -> Option<Finding> {
     Some(names::LOCALHOST_NOT_LOOPBACK.found(values).with_evidence(seen))
 }
 
-fn localhost(data: &Data, name: &Name) -> Vec<Finding> {
+fn localhost(data: &Data, name: &Asked) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(failure) = &name.failure {
         findings
@@ -262,7 +265,7 @@ fn localhost(data: &Data, name: &Name) -> Vec<Finding> {
 
 /// A name server that does not answer, seen at the names that are looked up there.
 fn resolver_silent(data: &Data) -> Option<Finding> {
-    let silent = |name: &&Name| name.name != "localhost" && name.time(data) >= SILENT;
+    let silent = |name: &&Asked| name.name != "localhost" && name.time(data) >= SILENT;
     let slowest = data.lookups.iter().filter(silent).max_by_key(|name| name.time(data))?;
     let values: &[(&str, &dyn Display)] = &[("name", &slowest.name), ("time", &slowest.time_words(data))];
     Some(
@@ -293,18 +296,18 @@ mod tests {
     use crate::context::Options;
     use crate::stats::tests::figures;
 
-    fn name(name: &str, addresses: &[&str], ms: Option<f64>) -> Name {
+    fn name(name: &str, addresses: &[&str], ms: Option<f64>) -> Asked {
         let address =
             |ip: &&str| Address { address: ip.parse().expect("an address"), source: Source::HostsFile };
-        Name {
+        Asked {
             name: name.to_owned(),
             addresses: addresses.iter().map(address).collect(),
-            failure: (addresses.is_empty() && ms.is_some()).then(|| "Name or service not known".to_owned()),
+            failure: (addresses.is_empty() && ms.is_some()).then(|| "Asked or service not known".to_owned()),
             elapsed: ms.map(|ms| figures(&[ms; 3])),
         }
     }
 
-    fn judge(lookups: Vec<Name>) -> Vec<(String, Severity)> {
+    fn judge(lookups: Vec<Asked>) -> Vec<(String, Severity)> {
         let data = Data { limit_ns: 3_000_000_000, services: None, hosts_file: Some([true, true]), lookups };
         Names::judge(&data).into_iter().map(|finding| (finding.id, finding.severity)).collect()
     }

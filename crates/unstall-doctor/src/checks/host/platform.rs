@@ -13,6 +13,7 @@ pub(super) struct Platform;
 
 /// What this runs on.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "PlatformData")]
 pub(super) struct Data {
     /// `linux`, `windows`, `macos`, ...
     os: String,

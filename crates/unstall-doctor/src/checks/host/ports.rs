@@ -15,6 +15,7 @@ pub(super) struct Ports;
 
 /// Local ports.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PortsData")]
 pub(super) struct Data {
     /// The first port that the kernel chooses from.
     first: u16,
@@ -32,6 +33,7 @@ pub(super) struct Data {
 
 /// The local ports that are taken for one destination.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PortsTaken")]
 pub(super) struct Taken {
     destination: SocketAddr,
     /// Connections that stand.

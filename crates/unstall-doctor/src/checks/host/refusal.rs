@@ -19,6 +19,7 @@ pub(super) struct Refusal;
 
 /// Closed ports.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RefusalData")]
 pub(super) struct Data {
     /// How long a connect was waited for.
     limit_ns: u64,
@@ -27,6 +28,7 @@ pub(super) struct Data {
 
 /// A port that is closed, since the check itself holds it, bound and not listening.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RefusalPort")]
 pub(super) struct Port {
     /// The address.
     address: IpAddr,

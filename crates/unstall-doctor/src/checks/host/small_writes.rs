@@ -16,12 +16,14 @@ pub(super) struct SmallWrites;
 
 /// Exchanges of two writes of 10 bytes and one read, on a connection that lasts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SmallWritesData")]
 pub(super) struct Data {
     families: Vec<Family>,
 }
 
 /// One family's exchanges.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SmallWritesFamily")]
 pub(super) struct Family {
     /// 127.0.0.1 or ::1.
     address: IpAddr,

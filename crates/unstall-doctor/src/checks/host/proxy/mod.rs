@@ -17,6 +17,7 @@ pub(super) struct Proxy;
 
 /// The proxy variables, and whom they catch.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "ProxyData")]
 pub(super) struct Data {
     /// The variables that are set, without user names and passwords.
     variables: Vec<Variable>,
@@ -26,6 +27,7 @@ pub(super) struct Data {
 
 /// An environment variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ProxyVariable")]
 pub(super) struct Variable {
     name: String,
     value: String,
@@ -33,6 +35,7 @@ pub(super) struct Variable {
 
 /// A program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ProxyClient")]
 pub(super) struct Client {
     name: String,
     /// The requests that it sends to a proxy.
@@ -41,6 +44,7 @@ pub(super) struct Client {
 
 /// A request for this machine that goes to a proxy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ProxyCaught")]
 pub(super) struct Caught {
     /// `http` or `https`.
     scheme: String,

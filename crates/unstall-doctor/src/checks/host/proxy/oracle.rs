@@ -122,7 +122,7 @@ fn ask(program: &Program, port: u16, cases: &[Case<'_>]) -> Option<Vec<String>> 
             let mut lines = String::new();
             for case in cases {
                 lines += &url(case);
-                case.variables.iter().for_each(|(name, value)| lines += &format!("\t{name}={value}"));
+                lines.extend(case.variables.iter().map(|(name, value)| format!("\t{name}={value}")));
                 lines.push('\n');
             }
             // A broken pipe means that the library is missing.
