@@ -18,7 +18,10 @@ pub(crate) struct Options {
 }
 
 /// A document, and the arguments of `unstall` that print it.
-const DOCUMENTS: &[(&str, &[&str])] = &[("docs/FINDINGS.md", &["explain", "--markdown"])];
+const DOCUMENTS: &[(&str, &[&str])] = &[
+    ("docs/FINDINGS.md", &["explain", "--markdown"]),
+    ("schema/report.schema.json", &["schema", "doctor"]),
+];
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, String> {
     let mut run = Run::new(&workspace.target)?;
