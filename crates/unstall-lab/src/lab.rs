@@ -97,6 +97,17 @@ impl Builder {
         self
     }
 
+    /// What [`Self::start`] would do to the lab's kernel settings, programs and rules, for people. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`]: what this kernel lacks.
+    pub fn describe(&self) -> Result<String, Error> {
+        let engine = self.engine.resolve(&self.profile, Privilege::now()?)?;
+        let own = if self.own_addresses { own_addresses()? } else { Vec::new() };
+        engine::describe(&self.profile, engine, &own)
+    }
+
     /// Makes the lab.
     ///
     /// # Errors
@@ -211,7 +222,7 @@ impl Lab {
         program::finish(running, limit).step(&format!("wait for {}", program.name()))
     }
 
-    fn start(&self, program: &Program, streams: Streams) -> Result<Running<'_>, Error> {
+    pub(crate) fn start(&self, program: &Program, streams: Streams) -> Result<Running<'_>, Error> {
         let mut command = program.command(streams)?;
         if let Some(cgroup) = &self.room.cgroup {
             let procs = cgroup.procs().try_clone().step("duplicate a file descriptor")?;

@@ -25,6 +25,7 @@
 mod bpf;
 mod engine;
 mod error;
+mod foreground;
 mod isolation;
 mod lab;
 pub mod opt_out;
@@ -34,6 +35,7 @@ mod schedule;
 
 pub use engine::{Counts, Engine, EngineChoice};
 pub use error::Error;
+pub use foreground::Foreground;
 pub use isolation::privilege::Privilege;
 pub use lab::{Builder, Lab};
 pub use profile::{

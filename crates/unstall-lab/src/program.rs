@@ -68,9 +68,13 @@ impl Program {
     pub(crate) fn command(&self, streams: Streams) -> Result<Command, Error> {
         let mut command = Command::new(self.find()?);
         command.arg0(&self.name).args(&self.arguments).envs(self.environment.iter().map(|(n, v)| (n, v)));
-        if streams == Streams::Captured {
+        match streams {
+            Streams::Inherited => {}
+            Streams::Foreground => crate::foreground::let_through(&mut command),
             // A group of its own: everything that it started can be ended at once.
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+            Streams::Captured => {
+                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+            }
         }
         Ok(command)
     }
@@ -136,6 +140,8 @@ pub(crate) fn start_failed(program: String, error: &io::Error) -> Error {
 pub(crate) enum Streams {
     /// They are this process's.
     Inherited,
+    /// The same, and so are the signals that this process holds back.
+    Foreground,
     /// Nothing comes in, what goes out is kept.
     Captured,
 }
@@ -145,7 +151,7 @@ pub(crate) enum Streams {
 pub struct Running<'lab> {
     child: Child,
     pidfd: OwnedFd,
-    started: Instant,
+    since: Instant,
     grouped: bool,
     _lab: std::marker::PhantomData<&'lab crate::Lab>,
 }
@@ -154,16 +160,16 @@ pub struct Running<'lab> {
 pub(crate) struct Started {
     child: Child,
     pidfd: OwnedFd,
-    started: Instant,
+    since: Instant,
 }
 
 /// Starts it. To be called on the lab's thread.
 pub(crate) fn start(mut command: Command) -> io::Result<Started> {
-    let started = Instant::now();
+    let since = Instant::now();
     let mut child = command.spawn()?;
     let pid = Pid::from_child(&child);
     match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(pidfd) => Ok(Started { child, pidfd, started }),
+        Ok(pidfd) => Ok(Started { child, pidfd, since }),
         Err(errno) => {
             child.kill()?;
             child.wait()?;
@@ -174,8 +180,8 @@ pub(crate) fn start(mut command: Command) -> io::Result<Started> {
 
 impl Running<'_> {
     pub(crate) fn new(started: Started, streams: Streams) -> Self {
-        let Started { child, pidfd, started } = started;
-        Self { child, pidfd, started, grouped: streams == Streams::Captured, _lab: std::marker::PhantomData }
+        let Started { child, pidfd, since } = started;
+        Self { child, pidfd, since, grouped: streams == Streams::Captured, _lab: std::marker::PhantomData }
     }
 
     /// Its process id, as seen from outside of the lab.
@@ -297,7 +303,7 @@ pub(crate) fn finish(mut running: Running<'_>, limit: Option<Duration>) -> io::R
     let stdout = running.child.stdout.take().map(Keeper::start);
     let stderr = running.child.stderr.take().map(Keeper::start);
     let in_time = running.has_ended(limit)?;
-    let elapsed = running.started.elapsed();
+    let elapsed = running.since.elapsed();
     running.kill();
     let ended = if in_time { Ended::of(running.child.wait()?) } else { Ended::TimedOut };
     let kept = |keeper: Option<Keeper>| keeper.map(Keeper::finish).unwrap_or_default();
@@ -348,7 +354,7 @@ mod tests {
             find(OsStr::new(name), path.map(OsStr::new)).map_err(|e| (e.exit_code(), e.to_string()))
         };
         assert_eq!(code("sh", Some("/nowhere:/bin")), Ok("/bin/sh".into()));
-        assert_eq!(code("sh", None).is_ok(), true);
+        assert!(code("sh", None).is_ok());
         assert_eq!(code("/bin/sh", Some("/nowhere")), Ok("/bin/sh".into()));
         assert_eq!(code("sh", Some("/nowhere")), Err((127, "sh: command not found".into())));
         assert_eq!(code("", Some("/bin")), Err((127, ": command not found".into())));

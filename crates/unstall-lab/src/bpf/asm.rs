@@ -51,6 +51,13 @@ impl From<i32> for Source {
     }
 }
 
+/// The same 32 bits.
+impl From<u32> for Source {
+    fn from(imm: u32) -> Self {
+        Self::Imm(i32::from_ne_bytes(imm.to_ne_bytes()))
+    }
+}
+
 /// 64-bit arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alu {
@@ -352,10 +359,10 @@ impl Asm {
         let slots = self.slots();
         for (index, op) in self.ops.iter().enumerate() {
             for (name, _) in self.labels.iter().filter(|(_, place)| *place == Some(index)) {
-                text += &format!("{name}:\n");
+                let _ = writeln!(text, "{name}:");
             }
             for (_, comment) in self.comments.iter().filter(|(place, _)| *place == index) {
-                text += &format!("     ; {comment}\n");
+                let _ = writeln!(text, "     ; {comment}");
             }
             let _ = writeln!(text, "{:4}: {}", slots[index], Shown(self, *op));
         }

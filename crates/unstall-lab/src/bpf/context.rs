@@ -1,7 +1,7 @@
 //! Offsets into what the kernel hands to programs, and numbers of its interface: `include/uapi/linux/bpf.h`, `in.h`,
 //! `tcp.h`, `socket.h`.
 
-use super::asm::{Asm, If, Label, Reg, Size, Source};
+use super::asm::{Asm, If, Label, Reg, Size};
 use crate::profile::Prefix;
 use std::net::IpAddr;
 
@@ -90,13 +90,7 @@ pub(crate) fn only_for(asm: &mut Asm, base: Reg, remote: Endpoint, prefixes: &[P
     asm.place(v4);
     for prefix in prefixes {
         if let IpAddr::V4(address) = prefix.address() {
-            compare_word(
-                asm,
-                Source::Reg(Reg::R3),
-                u32::from(address),
-                prefix.length(),
-                Match::Goto(matched),
-            );
+            compare_word(asm, u32::from(address), prefix.length(), If::Equal, matched);
         }
     }
     asm.goto(elsewhere).place(not_mapped);
@@ -110,7 +104,7 @@ pub(crate) fn only_for(asm: &mut Asm, base: Reg, remote: Endpoint, prefixes: &[P
                 // An empty prefix is compared as well: code that nothing jumps to is refused.
                 if length > 0 || word == 0 {
                     asm.load(Size::Word, Reg::R3, base, remote.ip6 + 4 * i16::from(word));
-                    compare_word(asm, Source::Reg(Reg::R3), wanted, length, Match::Else(next));
+                    compare_word(asm, wanted, length, If::NotEqual, next);
                 }
             }
             asm.goto(matched).place(next);
@@ -119,22 +113,14 @@ pub(crate) fn only_for(asm: &mut Asm, base: Reg, remote: Endpoint, prefixes: &[P
     asm.goto(elsewhere).place(matched);
 }
 
-enum Match {
-    Goto(Label),
-    Else(Label),
-}
-
-/// Compares the first `length` bits of an address word, as it lies in memory, with those wanted. R2 is lost.
-fn compare_word(asm: &mut Asm, word: Source, wanted: u32, length: u8, then: Match) {
+/// Jumps to `to` if the first `length` bits of the address word in R3 equal, or do not equal, those wanted. R2 is lost.
+fn compare_word(asm: &mut Asm, wanted: u32, length: u8, condition: If, to: Label) {
     let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
-    asm.mov(Reg::R2, word);
+    asm.mov(Reg::R2, Reg::R3);
     if length < 32 {
         asm.and(Reg::R2, network_order(mask));
     }
-    match then {
-        Match::Goto(label) => asm.branch(If::Equal, Reg::R2, network_order(wanted & mask), label),
-        Match::Else(label) => asm.branch(If::NotEqual, Reg::R2, network_order(wanted & mask), label),
-    };
+    asm.branch(condition, Reg::R2, network_order(wanted & mask), to);
 }
 
 /// The number that a word load gives for these four bytes of a packet.

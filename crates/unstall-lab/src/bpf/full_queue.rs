@@ -37,7 +37,7 @@ const NEXT: i32 = -1;
 const DROP: i32 = 2;
 
 /// Registers throughout: R6 the packet, R7 where its TCP header begins, R8 the listener, R9 the tuple's length.
-pub(crate) fn program(offsets: &Offsets, counters: i32) -> Asm {
+pub(crate) fn program(offsets: Offsets, counters: i32) -> Asm {
     let mut asm = Asm::new("unstall_full");
     let labels = Labels { pass: asm.label("pass"), drop: asm.label("drop"), release: asm.label("release") };
     let full = asm.label("full");
@@ -177,7 +177,7 @@ fn find_listener(asm: &mut Asm, labels: &Labels) {
 }
 
 /// Goes to `full` or `room`. Everything is read before the listener is released: the pointer dies with that.
-fn is_full(asm: &mut Asm, offsets: &Offsets, full: Label, room: Label) {
+fn is_full(asm: &mut Asm, offsets: Offsets, full: Label, room: Label) {
     let limited = asm.label("limit_known");
     asm.comment("r2: waiting and half open; r3: the backlog, where 0 still holds one")
         .load(Size::Word, Reg::R2, Reg::R0, offsets.waiting)

@@ -101,11 +101,11 @@ fn limit(asm: &mut Asm, limits: &Limits) {
     asm.comment("r3: the limit, by the mark's low byte")
         .load(Size::Word, Reg::R2, Reg::R6, skb::MARK)
         .and(Reg::R2, 0xff)
-        .mov(Reg::R3, limits.none as i32)
+        .mov(Reg::R3, limits.none)
         .branch(If::Equal, Reg::R2, i32::from(opt_out::MARK_NONE), known);
     for (mark, asked) in (1..).zip(limits.asked) {
-        asm.mov(Reg::R3, asked as i32).branch(If::Equal, Reg::R2, mark, known);
+        asm.mov(Reg::R3, asked).branch(If::Equal, Reg::R2, mark, known);
     }
-    asm.mov(Reg::R3, limits.default as i32);
+    asm.mov(Reg::R3, limits.default);
     asm.place(known);
 }

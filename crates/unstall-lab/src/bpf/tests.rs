@@ -49,7 +49,7 @@ fn the_opt_out() {
 #[test]
 fn the_full_queue() {
     let offsets = Offsets { waiting: 568, half_open: 1000, backlog: 572 };
-    insta::assert_snapshot!(listing(&full_queue::program(&offsets, 7)));
+    insta::assert_snapshot!(listing(&full_queue::program(offsets, 7)));
 }
 
 /// Against the instruction set's own encoding: opcode, registers, offset, immediate.

@@ -18,7 +18,7 @@ pub(crate) fn program(jiffies: u32, destinations: Option<&[Prefix]>) -> Asm {
     if let Some(prefixes) = destinations {
         context::only_for(&mut asm, Reg::R1, sock_ops::REMOTE, prefixes, own);
     }
-    asm.store(Size::Word, Reg::R1, sock_ops::REPLY, jiffies as i32).exit(1);
+    asm.store(Size::Word, Reg::R1, sock_ops::REPLY, jiffies).exit(1);
     asm.place(own).store(Size::Word, Reg::R1, sock_ops::REPLY, -1).exit(1);
     asm
 }

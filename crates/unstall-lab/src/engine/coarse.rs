@@ -4,8 +4,7 @@
 //! addresses and ports, and its entries last longer than the longest retry and not much longer: a port that is used again must
 //! start afresh.
 
-use super::kernel;
-use super::{Resolved, load_rules};
+use super::plan::{Facts, Plan, timers_for};
 use crate::error::Error;
 use crate::opt_out;
 use crate::profile::{Prefix, Profile, QueueAnswer};
@@ -15,33 +14,29 @@ use std::fmt::Write as _;
 /// Longer than a step: the time of a flow's entry starts anew with each RST.
 const ENTRY: &str = "5s";
 
-/// Sets the lab's network up. What is to be told about it.
-pub(super) fn attach(profile: &Profile, destinations: &Resolved) -> Result<Vec<String>, Error> {
-    let mut notes = Vec::new();
-    if profile.refused.is_some() || profile.unanswered.is_some() {
-        let schedule =
-            Schedule::coarse(profile.refused.as_ref(), profile.unanswered.as_ref(), kernel::timers()?);
-        super::retransmit(schedule.settings)?;
-        notes = schedule.notes;
+pub(super) fn plan(profile: &Profile, facts: &Facts) -> Result<Plan, Error> {
+    let mut plan = Plan::default();
+    if let Some(timers) = timers_for(profile)? {
+        let schedule = Schedule::coarse(profile.refused.as_ref(), profile.unanswered.as_ref(), timers);
+        plan.retransmit(&schedule);
         if profile.refused.is_some() {
             if schedule.retries.is_some() {
-                super::reflect_marks()?;
+                plan.reflect_marks(facts.ipv6);
             }
-            load_rules(&rules(schedule.retries.as_ref(), destinations.prefixes()))?;
+            plan.rules = rules(schedule.retries.as_ref(), facts.destinations.prefixes());
         }
     }
     if let Some(queue) = &profile.full_queue {
         // Not every kernel lets a user namespace set it.
-        if super::limit_queues(queue.longest).is_err() {
-            notes.push(format!("accept queues keep this system's limit instead of {}", queue.longest));
-        }
+        let otherwise = format!("accept queues keep this system's limit instead of {}", queue.longest);
+        plan.try_set("core/somaxconn", queue.longest, otherwise);
         if queue.answer == QueueAnswer::Reset {
-            notes.push(
+            plan.notes.push(
                 "the coarse engine does not answer for a full accept queue: Linux drops the SYN".to_owned(),
             );
         }
     }
-    Ok(notes)
+    Ok(plan)
 }
 
 /// The rules for `nft -f`. `limits`: `None` for RSTs that never arrive; `destinations`: `None` for any.

@@ -1,7 +1,8 @@
 //! The exact engine: BPF on a cgroup for the refusals, on `lo` for full accept queues.
 
-use super::kernel::{self, release};
-use super::{Counts, Resolved};
+use super::Counts;
+use super::kernel::release;
+use super::plan::{Facts, Plan, timers_for};
 use crate::bpf::asm::Asm;
 use crate::bpf::btf::Offsets;
 use crate::bpf::context::counter;
@@ -20,6 +21,49 @@ use unstall_sys::lab::file::Bytes;
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
+/// `counters`: the number of the counters' map.
+pub(super) fn plan(profile: &Profile, facts: &Facts, counters: i32) -> Result<Plan, Error> {
+    let mut plan = Plan::default();
+    if let Some(timers) = timers_for(profile)? {
+        let schedule = Schedule::exact(profile.refused.as_ref(), profile.unanswered.as_ref(), timers);
+        plan.retransmit(&schedule);
+        if profile.refused.is_some() {
+            refusals(&mut plan, &schedule, facts, counters);
+        }
+    }
+    if let Some(queue) = &profile.full_queue {
+        plan.set("core/somaxconn", queue.longest);
+        if queue.answer == QueueAnswer::Reset {
+            plan.programs.push((Hook::TcxIngress, full_queue::program(offsets()?, counters)));
+        }
+    }
+    Ok(plan)
+}
+
+fn refusals(plan: &mut Plan, schedule: &Schedule, facts: &Facts, counters: i32) {
+    let destinations = facts.destinations.prefixes();
+    if let Some(interval) = schedule.interval {
+        plan.programs.push((Hook::SockOps, timer::program(interval.jiffies, destinations)));
+    }
+    let limits = schedule.retries.as_ref();
+    let parts = hold::Parts { limits, destinations, counters };
+    plan.programs.push((Hook::CgroupIngress, hold::program(&parts)));
+    if limits.is_some() {
+        plan.reflect_marks(facts.ipv6);
+        plan.programs.push((Hook::CgroupEgress, opt_out::program()));
+    }
+}
+
+/// From the running kernel's type information.
+fn offsets() -> Result<Offsets, Error> {
+    let found = Bytes::of_kernel_file(Path::new(BTF)).and_then(|btf| Offsets::find(&btf));
+    found.map_err(|e| Error::Missing {
+        what: format!("cannot read the kernel's type information ({BTF}: {e}), which resets from full accept queues need"),
+        remedy: "use a kernel with CONFIG_DEBUG_INFO_BTF, or a profile without `full_queue.answer = \"reset\"`"
+            .to_owned(),
+    })
+}
+
 /// Programs that are attached until this is dropped.
 #[derive(Debug)]
 pub(super) struct Attached {
@@ -28,11 +72,11 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Attaches what the profile needs, in the calling thread's network namespace. With what is to be told about it.
+    /// Does what the profile needs, in the calling thread's network namespace. With what is to be told about it.
     pub(super) fn new(
         profile: &Profile,
         cgroup: &Cgroup,
-        destinations: &Resolved,
+        facts: &Facts,
     ) -> Result<(Self, Vec<String>), Error> {
         if cfg!(target_endian = "big") {
             return Err(Error::Missing {
@@ -41,20 +85,11 @@ impl Attached {
             });
         }
         let counters = Counters::new(counter::LENGTH).map_err(|errno| no_bpf(&errno.to_string(), errno))?;
-        let (mut links, mut notes) = (Vec::new(), Vec::new());
-        if profile.refused.is_some() || profile.unanswered.is_some() {
-            let schedule =
-                Schedule::exact(profile.refused.as_ref(), profile.unanswered.as_ref(), kernel::timers()?);
-            links = refusals(profile, &schedule, cgroup, destinations, counters.number())?;
-            notes = schedule.notes;
-        }
-        if let Some(queue) = &profile.full_queue {
-            super::limit_queues(queue.longest)?;
-            if queue.answer == QueueAnswer::Reset {
-                links.push(full_queues(counters.number())?);
-            }
-        }
-        Ok((Self { counters, _links: links }, notes))
+        let mut plan = plan(profile, facts, counters.number())?;
+        plan.write_settings()?;
+        let links: Result<_, Error> =
+            plan.programs.iter().map(|(hook, asm)| attach(*hook, asm, cgroup)).collect();
+        Ok((Self { counters, _links: links? }, plan.notes))
     }
 
     pub(super) fn counts(&self) -> Option<Counts> {
@@ -68,58 +103,18 @@ impl Attached {
     }
 }
 
-fn refusals(
-    profile: &Profile,
-    schedule: &Schedule,
-    cgroup: &Cgroup,
-    destinations: &Resolved,
-    counters: i32,
-) -> Result<Vec<OwnedFd>, Error> {
-    super::retransmit(schedule.settings)?;
-    let mut links = Vec::new();
-    let mut attach = |hook: Hook, asm: &Asm| -> Result<(), Error> {
-        let program = load(hook, asm)?;
-        let link = bpf::attach_to_cgroup(hook, program.as_fd(), cgroup.directory());
-        links.push(link.map_err(|errno| not_attached(asm.name(), "a cgroup", errno, "5.7"))?);
-        Ok(())
-    };
-    if profile.refused.is_none() {
-        return Ok(links);
-    }
-    let prefixes = destinations.prefixes();
-    if let Some(interval) = schedule.interval {
-        attach(Hook::SockOps, &timer::program(interval.jiffies, prefixes))?;
-    }
-    let limits = schedule.retries.as_ref();
-    attach(Hook::CgroupIngress, &hold::program(&hold::Parts { limits, destinations: prefixes, counters }))?;
-    if limits.is_some() {
-        super::reflect_marks()?;
-        attach(Hook::CgroupEgress, &opt_out::program())?;
-    }
-    Ok(links)
-}
-
-/// The program on `lo` for full accept queues.
-fn full_queues(counters: i32) -> Result<OwnedFd, Error> {
-    let offsets = Bytes::of_kernel_file(Path::new(BTF)).and_then(|btf| Offsets::find(&btf)).map_err(|e| {
-        Error::Missing {
-        what: format!(
-            "cannot read the kernel's type information ({BTF}: {e}), which resets from full queues need"
-        ),
-        remedy:
-            "use a kernel with CONFIG_DEBUG_INFO_BTF, or a profile without `full_queue.answer = \"reset\"`"
-                .to_owned(),
-    }
-    })?;
-    let asm = full_queue::program(&offsets, counters);
-    let program = load(Hook::TcxIngress, &asm)?;
-    let link = bpf::attach_to_device(Hook::TcxIngress, program.as_fd(), LOOPBACK);
-    link.map_err(|errno| not_attached(asm.name(), "lo", errno, "6.6"))
-}
-
-fn load(hook: Hook, asm: &Asm) -> Result<OwnedFd, Error> {
+fn attach(hook: Hook, asm: &Asm, cgroup: &Cgroup) -> Result<OwnedFd, Error> {
     let code = asm.encode().map_err(io::Error::other).step("assemble a BPF program")?;
-    bpf::load(hook, asm.name(), &code).map_err(|e: LoadError| no_bpf(&e.to_string(), e.errno))
+    let program =
+        bpf::load(hook, asm.name(), &code).map_err(|e: LoadError| no_bpf(&e.to_string(), e.errno))?;
+    let (link, place, since) = match hook {
+        Hook::TcxIngress => (bpf::attach_to_device(hook, program.as_fd(), LOOPBACK), "lo", "6.6"),
+        _ => (bpf::attach_to_cgroup(hook, program.as_fd(), cgroup.directory()), "a cgroup", "5.7"),
+    };
+    link.map_err(|errno| Error::Missing {
+        what: format!("this kernel ({}) does not attach {} to {place} ({errno})", release(), asm.name()),
+        remedy: format!("use a kernel of {since} or newer, or --engine coarse"),
+    })
 }
 
 fn no_bpf(why: &str, errno: Errno) -> Error {
@@ -130,12 +125,5 @@ fn no_bpf(why: &str, errno: Errno) -> Error {
     Error::Missing {
         what: format!("this kernel ({}) does not take the lab's BPF programs ({why})", release()),
         remedy: remedy.to_owned(),
-    }
-}
-
-fn not_attached(program: &str, to: &str, errno: Errno, since: &str) -> Error {
-    Error::Missing {
-        what: format!("this kernel ({}) does not attach {program} to {to} ({errno})", release()),
-        remedy: format!("use a kernel of {since} or newer, or --engine coarse"),
     }
 }

@@ -12,18 +12,19 @@
 //! its queue; as root BPF does all of it better.
 //!
 //! Retries of a burst come in lockstep: Linux' timer wheel fires them in one tick, so each wave fills an accept queue before
-//! anything is accepted. That is a property of this emulation; whether Windows does the same is not known. [`pace`] spreads
-//! them.
+//! anything is accepted. That is a property of this emulation; whether Windows does the same is not known. Pacing
+//! spreads them.
 
 mod coarse;
 mod exact;
 mod kernel;
+mod plan;
 
 use crate::error::{Error, Step};
 use crate::isolation::cgroup::Cgroup;
 use crate::isolation::privilege::Privilege;
 use crate::profile::{Destination, Prefix, Profile};
-use crate::schedule::Settings;
+use plan::Facts;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
@@ -102,14 +103,29 @@ pub(crate) fn attach(
     cgroup: Option<&Cgroup>,
     own: &[IpAddr],
 ) -> Result<Attached, Error> {
-    let destinations = Resolved::new(profile, own);
+    let facts = Facts::read(profile, own);
     match (engine, cgroup) {
         (Engine::Bpf, Some(cgroup)) => {
-            let (exact, notes) = exact::Attached::new(profile, cgroup, &destinations)?;
+            let (exact, notes) = exact::Attached::new(profile, cgroup, &facts)?;
             Ok(Attached { exact: Some(exact), notes })
         }
         (Engine::Nothing, _) => Ok(Attached { exact: None, notes: Vec::new() }),
-        _ => Ok(Attached { exact: None, notes: coarse::attach(profile, &destinations)? }),
+        _ => {
+            let mut plan = coarse::plan(profile, &facts)?;
+            plan.write_settings()?;
+            plan.load_rules()?;
+            Ok(Attached { exact: None, notes: plan.notes })
+        }
+    }
+}
+
+/// What [`attach`] would do, for people: kernel settings, BPF programs, nft rules.
+pub(crate) fn describe(profile: &Profile, engine: Engine, own: &[IpAddr]) -> Result<String, Error> {
+    let facts = Facts::read(profile, own);
+    match engine {
+        Engine::Bpf => exact::plan(profile, &facts, 0).map(|plan| plan.text()),
+        Engine::Coarse => coarse::plan(profile, &facts).map(|plan| plan.text()),
+        Engine::Nothing => Ok(String::new()),
     }
 }
 
@@ -140,23 +156,6 @@ impl Resolved {
     fn prefixes(&self) -> Option<&[Prefix]> {
         self.0.as_deref()
     }
-}
-
-/// Sets when SYNs are sent again.
-fn retransmit(settings: Settings) -> Result<(), Error> {
-    set("ipv4/tcp_syn_linear_timeouts", &settings.linear.to_string())?;
-    set("ipv4/tcp_syn_retries", &settings.retries.to_string())
-}
-
-/// Has the RST that answers a SYN carry the SYN's mark.
-fn reflect_marks() -> Result<(), Error> {
-    set("ipv4/fwmark_reflect", "1")?;
-    if fs::exists("/proc/sys/net/ipv6").unwrap_or(false) { set("ipv6/fwmark_reflect", "1") } else { Ok(()) }
-}
-
-/// Sets the longest accept queue that a program gets.
-fn limit_queues(longest: u32) -> Result<(), Error> {
-    set("core/somaxconn", &longest.to_string())
 }
 
 /// A kernel setting of the calling thread's network namespace.

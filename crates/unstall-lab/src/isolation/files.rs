@@ -7,6 +7,7 @@ use crate::error::{Error, Step};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -83,19 +84,21 @@ pub(crate) fn hosts(host: &str, localhost: Option<&[IpAddr]>, lines: &[(IpAddr, 
             || lines.iter().any(|(_, own)| own.eq_ignore_ascii_case(name))
     };
     let mut text = String::new();
+    let mut line = |address: &dyn fmt::Display, names: &str| {
+        let _ = writeln!(text, "{address} {names}");
+    };
     for address in localhost.unwrap_or_default() {
-        text += &format!("{address} localhost\n");
+        line(address, "localhost");
     }
     for (address, name) in lines {
-        text += &format!("{address} {name}\n");
+        line(address, name);
     }
-    for line in host.lines() {
-        let line = line.split('#').next().unwrap_or_default();
-        let mut words = line.split_whitespace();
+    for host_line in host.lines() {
+        let mut words = host_line.split('#').next().unwrap_or_default().split_whitespace();
         let Some(address) = words.next() else { continue };
         let names: Vec<&str> = words.filter(|name| !replaced(name)).collect();
         if !names.is_empty() {
-            text += &format!("{address} {}\n", names.join(" "));
+            line(&address, &names.join(" "));
         }
     }
     text
@@ -114,7 +117,7 @@ pub(crate) fn nsswitch(host: &str) -> String {
 
 /// `/etc/resolv.conf` that asks these.
 pub(crate) fn resolv_conf(servers: &[IpAddr]) -> String {
-    servers.iter().map(|server| format!("nameserver {server}\n")).collect()
+    servers.iter().fold(String::new(), |text, server| text + "nameserver " + &server.to_string() + "\n")
 }
 
 #[cfg(test)]

@@ -188,6 +188,10 @@ impl Profile {
     }
 
     /// Every built-in profile.
+    ///
+    /// # Panics
+    ///
+    /// If one of the texts that were compiled in does not read; a test reads them all.
     pub fn all() -> Vec<Self> {
         BUILTIN
             .iter()

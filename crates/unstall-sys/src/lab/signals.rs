@@ -1,12 +1,14 @@
-//! Signals as a file: blocked, then read with who sent them.
+//! Signals as a file: blocked, then read with who sent them; and unblocked for programs that are started meanwhile.
 
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Signals of the calling thread, and of threads it starts from now on, that arrive here instead of acting.
 ///
-/// std's `Command` clears the mask for the programs that it starts.
+/// Programs that are started inherit that they are blocked, but for [`unblock`].
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
@@ -28,19 +30,8 @@ impl Signals {
     ///
     /// EMFILE and the like.
     pub fn block(signals: &[i32]) -> io::Result<Self> {
-        // SAFETY: a sigset_t is plain data, and sigemptyset below is what makes it a set.
-        let mut set: libc::sigset_t = unsafe { zeroed() };
-        // SAFETY: the set is ours.
-        unsafe { libc::sigemptyset(&raw mut set) };
-        for &signal in signals {
-            // SAFETY: the set is ours; a number that is none is refused by an error value.
-            unsafe { libc::sigaddset(&raw mut set, signal) };
-        }
-        // SAFETY: the set is initialised; the old mask is not asked for.
-        let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-        if blocked != 0 {
-            return Err(io::Error::from_raw_os_error(blocked));
-        }
+        let set = set_of(signals);
+        change(libc::SIG_BLOCK, &set)?;
         // SAFETY: the set is initialised; -1 asks for a new descriptor.
         let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if fd < 0 {
@@ -68,6 +59,32 @@ impl Signals {
             }
             Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
+    }
+}
+
+/// Has the program start with these signals unblocked.
+pub fn unblock<const N: usize>(command: &mut Command, signals: [i32; N]) {
+    // SAFETY: the closure makes one sigprocmask(2) call; no allocation, no lock.
+    unsafe { command.pre_exec(move || change(libc::SIG_UNBLOCK, &set_of(&signals))) };
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: a sigset_t is plain data, and sigemptyset below is what makes it a set.
+    let mut set: libc::sigset_t = unsafe { zeroed() };
+    // SAFETY: the set is ours.
+    unsafe { libc::sigemptyset(&raw mut set) };
+    for &signal in signals {
+        // SAFETY: the set is ours; a number that is none is refused by an error value.
+        unsafe { libc::sigaddset(&raw mut set, signal) };
+    }
+    set
+}
+
+fn change(how: i32, set: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: the set is initialised; the old mask is not asked for.
+    match unsafe { libc::pthread_sigmask(how, set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
     }
 }
 
