@@ -151,6 +151,26 @@ const BAD: &[(&str, Kind, usize, &str)] = &[
         "the host is missing at character 1: write HOST:PORT, for example localhost:4200",
     ),
     (
+        "user@:80",
+        Kind::MissingHost,
+        5,
+        "the host is missing at character 6: write HOST:PORT, for example localhost:4200",
+    ),
+    (
+        "user@4200",
+        Kind::Address,
+        5,
+        "\"4200\" is neither a name nor a full IPv4 address at character 6: write four numbers from 0 to 255, for example \
+         127.0.0.1:4200",
+    ),
+    (
+        "foo://bar:/",
+        Kind::MissingPort,
+        9,
+        "no port after \"bar\", and \"foo\" has no known one, at character 10: add a colon and the port, for example \
+         localhost:4200",
+    ),
+    (
         "http://:80/",
         Kind::MissingHost,
         7,

@@ -67,34 +67,33 @@ fn check_scheme(scheme: &str) -> Parsed<()> {
 /// `user@host:port/path?query#fragment`: what stands around host and port is left out.
 fn authority(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Target> {
     let text = text.split(['/', '?', '#']).next().unwrap_or(text);
-    let (text, at) = match text.rsplit_once('@') {
-        Some((user, rest)) => (rest, at + user.len() + 1),
-        None => (text, at),
+    let (user, text, at) = match text.rsplit_once('@') {
+        Some((user, rest)) => (Some(user), rest, at + user.len() + 1),
+        None => (None, text, at),
     };
     if text.starts_with('[') {
         return bracketed_target(text, at, url);
     }
-    match (text.split_once(':'), url) {
-        (None, None) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Ok(Target::localhost(port(text, at)?))
-        }
-        (None, _) if text.is_empty() => Err(missing_host(at, url)),
-        (None, _) => {
+    // Only where nothing stands before it is a port alone one of localhost.
+    let may_lack_host = url.is_none() && user.is_none();
+    let all_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split_once(':') {
+        None if text.is_empty() => Err(missing_host(at, url)),
+        None if may_lack_host && all_digits => Ok(Target::localhost(port(text, at)?)),
+        None => {
             let host = unbracketed(text, at)?;
             Ok(Target::new(host, default_port(text, at + text.len(), url)?))
         }
-        (Some((_, rest)), _) if rest.contains(':') => Err(too_many_colons(text, at)),
-        (Some(("", number)), None) => Ok(Target::localhost(port(number, at + 1)?)),
-        (Some(("", _)), Some(_)) => Err(missing_host(at, url)),
-        (Some((host, number)), _) => {
+        Some((_, rest)) if rest.contains(':') => Err(too_many_colons(text, at)),
+        Some(("", number)) if may_lack_host => Ok(Target::localhost(port(number, at + 1)?)),
+        Some(("", _)) => Err(missing_host(at, url)),
+        // RFC 3986 allows an empty port in a URL, as if the colon were not there.
+        Some((host, "")) if url.is_some() => {
+            Ok(Target::new(unbracketed(host, at)?, default_port(host, at + host.len(), url)?))
+        }
+        Some((host, number)) => {
             let found = unbracketed(host, at)?;
-            let at = at + host.len() + 1;
-            // RFC 3986 allows an empty port in a URL, as if the colon were not there.
-            let port = match (number, url) {
-                ("", Some(_)) => default_port(host, at - 1, url)?,
-                _ => port(number, at)?,
-            };
-            Ok(Target::new(found, port))
+            Ok(Target::new(found, port(number, at + host.len() + 1)?))
         }
     }
 }
