@@ -95,6 +95,27 @@ fn one_silent_address_costs_one_attempt_delay() {
     });
 }
 
+/// The attempt delays are the connector's.
+#[test]
+fn attempt_delays_can_be_set() {
+    inside("attempt_delays_can_be_set", |namespace| {
+        namespace.hosts(&[("far", &[SILENT_V6[0], OWN_V4]), ("near", &["127.0.0.2", "127.0.0.1"])]);
+        let _servers = [listen(OWN_V4), listen("127.0.0.1")];
+        let connector = Connector::new().attempt_delay(Duration::from_millis(80));
+        let connector = connector.local_attempt_delay(Duration::from_millis(40));
+        let started = |name: &str| {
+            let (_, timeline) = connector.connect_timeline(&Target::try_from((name, PORT)).unwrap());
+            waited(&timeline)
+        };
+        let far = started("far");
+        assert!(far >= Duration::from_millis(80) && far < ATTEMPT_DELAY, "{far:?}");
+        if namespace.silence("127.0.0.2".parse().unwrap()) {
+            let near = started("near");
+            assert!(near >= Duration::from_millis(40) && near < Duration::from_millis(80), "{near:?}");
+        }
+    });
+}
+
 /// Row C: dead6, dead4, v4 listens.
 #[test]
 fn silent_addresses_of_both_families_cost_two_attempt_delays() {
