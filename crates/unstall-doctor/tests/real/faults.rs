@@ -33,7 +33,7 @@ fn ms(report: &Report, id: &str) -> Vec<u64> {
 
 #[test]
 fn twenty_runs_find_nothing_where_nothing_is_wrong() {
-    in_namespace("twenty_runs_find_nothing_where_nothing_is_wrong", &usual_hosts(), &[], || {
+    in_namespace("faults::twenty_runs_find_nothing_where_nothing_is_wrong", &usual_hosts(), &[], || {
         for run in 0..20 {
             let report = report(&[]);
             assert_eq!(faults(&report), [""; 0], "run {run}: {}", report.to_json());
@@ -59,7 +59,7 @@ END
 
 #[test]
 fn a_slow_refusal_is_named_with_its_time() {
-    in_namespace("a_slow_refusal_is_named_with_its_time", SLOW_REFUSAL, &[], || {
+    in_namespace("faults::a_slow_refusal_is_named_with_its_time", SLOW_REFUSAL, &[], || {
         let report = report(&["refusal"]);
         assert_eq!(found(&report), ["warn slow-refusal"]);
         let finding = &report.findings[0];
@@ -79,7 +79,7 @@ fn a_slow_refusal_is_named_with_its_time() {
 
 #[test]
 fn a_refusal_that_never_comes_is_told_from_one_that_is_lost_at_one_address() {
-    let test = "a_refusal_that_never_comes_is_told_from_one_that_is_lost_at_one_address";
+    let test = "faults::a_refusal_that_never_comes_is_told_from_one_that_is_lost_at_one_address";
     let setup = format!("{TABLE}nft add rule inet t i ip saddr 127.0.0.1 tcp flags rst / rst drop");
     in_namespace(test, &setup, &[], || {
         let report = report(&["refusal"]);
@@ -92,7 +92,7 @@ fn a_refusal_that_never_comes_is_told_from_one_that_is_lost_at_one_address() {
 #[test]
 fn silence_everywhere_is_a_missing_refusal() {
     let setup = format!("{TABLE}nft add rule inet t i tcp flags rst / rst drop");
-    in_namespace("silence_everywhere_is_a_missing_refusal", &setup, &[], || {
+    in_namespace("faults::silence_everywhere_is_a_missing_refusal", &setup, &[], || {
         assert_eq!(found(&report(&["refusal"])), ["error refusal-missing"]);
     });
 }
@@ -105,7 +105,7 @@ ip rule add pref 10 to 127.0.0.0/8 ipproto tcp prohibit
 
 #[test]
 fn a_forbidden_connect_is_named() {
-    in_namespace("a_forbidden_connect_is_named", FORBIDDEN, &[], || {
+    in_namespace("faults::a_forbidden_connect_is_named", FORBIDDEN, &[], || {
         let report = report(&["refusal", "loopback"]);
         assert_eq!(found(&report), ["error loopback-broken", "error loopback-not-permitted"]);
         assert!(report.findings[0].evidence[0].text.contains("not permitted, OS error 13"), "{report:?}");
@@ -120,7 +120,7 @@ table ip n {
 }
 END
 ";
-    in_namespace("a_port_that_answers_although_it_is_closed_is_named", setup, &[], || {
+    in_namespace("faults::a_port_that_answers_although_it_is_closed_is_named", setup, &[], || {
         let _proxy = TcpListener::bind("0.0.0.0:9999").expect("a listener");
         assert_eq!(found(&report(&["refusal"])), ["warn closed-port-answers"]);
     });
@@ -129,7 +129,7 @@ END
 #[test]
 fn a_loopback_that_drops_packets_is_broken() {
     let setup = format!("{TABLE}nft add rule inet t i ip daddr 127.0.0.1 drop");
-    in_namespace("a_loopback_that_drops_packets_is_broken", &setup, &[], || {
+    in_namespace("faults::a_loopback_that_drops_packets_is_broken", &setup, &[], || {
         assert_eq!(found(&report(&["loopback"])), ["error loopback-broken"]);
     });
 }
@@ -137,7 +137,7 @@ fn a_loopback_that_drops_packets_is_broken() {
 #[test]
 fn a_silent_ipv6_loopback_is_an_error() {
     let setup = format!("{}{TABLE}nft add rule inet t i ip6 daddr ::1 drop", usual_hosts());
-    in_namespace("a_silent_ipv6_loopback_is_an_error", &setup, &[], || {
+    in_namespace("faults::a_silent_ipv6_loopback_is_an_error", &setup, &[], || {
         let report = report(&["ipv6", "loopback"]);
         assert_eq!(found(&report), ["error ipv6-loopback-silent"]);
         // The time limit, and what a busy machine adds.
@@ -150,7 +150,7 @@ const IPV6_OFF: &str = "echo 1 > /proc/sys/net/ipv6/conf/lo/disable_ipv6\n";
 #[test]
 fn ipv6_that_is_off_is_information() {
     let setup = usual_hosts() + IPV6_OFF;
-    in_namespace("ipv6_that_is_off_is_information", &setup, &[], || {
+    in_namespace("faults::ipv6_that_is_off_is_information", &setup, &[], || {
         let report = report(&["ipv6", "loopback", "refusal", "small-writes"]);
         assert_eq!(faults(&report), [""; 0]);
         assert!(found(&report).contains(&"info ipv6-loopback-off".to_owned()));
@@ -160,7 +160,7 @@ fn ipv6_that_is_off_is_information() {
 #[test]
 fn ipv6_that_is_off_and_comes_first_is_a_warning() {
     let setup = hosts("::1 localhost\\n") + IPV6_OFF;
-    in_namespace("ipv6_that_is_off_and_comes_first_is_a_warning", &setup, &[], || {
+    in_namespace("faults::ipv6_that_is_off_and_comes_first_is_a_warning", &setup, &[], || {
         assert_eq!(found(&report(&["ipv6"])), ["warn ipv6-loopback-unusable"]);
     });
 }
@@ -173,19 +173,24 @@ fn name_server() -> String {
 
 #[test]
 fn a_mute_resolver_without_a_line_for_localhost_is_named() {
-    in_namespace("a_mute_resolver_without_a_line_for_localhost_is_named", &name_server(), &[], || {
-        let _mute = std::net::UdpSocket::bind("127.0.0.53:53").expect("port 53");
-        let report = report(&["names", "hosts-file"]);
-        let expected = ["error localhost-slow", "warn resolver-silent", "info hosts-without-localhost"];
-        assert_eq!(found(&report), expected);
-        assert_eq!(ms(&report, "localhost-slow"), [3000], "the time limit");
-        assert!(report.findings[0].title.contains("more than 3000 ms"), "{}", report.findings[0].title);
-    });
+    in_namespace(
+        "faults::a_mute_resolver_without_a_line_for_localhost_is_named",
+        &name_server(),
+        &[],
+        || {
+            let _mute = std::net::UdpSocket::bind("127.0.0.53:53").expect("port 53");
+            let report = report(&["names", "hosts-file"]);
+            let expected = ["error localhost-slow", "warn resolver-silent", "info hosts-without-localhost"];
+            assert_eq!(found(&report), expected);
+            assert_eq!(ms(&report, "localhost-slow"), [3000], "the time limit");
+            assert!(report.findings[0].title.contains("more than 3000 ms"), "{}", report.findings[0].title);
+        },
+    );
 }
 
 #[test]
 fn a_localhost_that_nobody_knows_is_an_error() {
-    in_namespace("a_localhost_that_nobody_knows_is_an_error", &name_server(), &[], || {
+    in_namespace("faults::a_localhost_that_nobody_knows_is_an_error", &name_server(), &[], || {
         let report = report(&["names"]);
         assert_eq!(found(&report), ["error localhost-no-name", "info localhost-names-ask-dns"]);
     });
@@ -194,7 +199,7 @@ fn a_localhost_that_nobody_knows_is_an_error() {
 #[test]
 fn a_localhost_that_leaves_the_machine_is_an_error() {
     let setup = hosts("127.0.0.1 localhost\\n192.0.2.1 localhost\\n");
-    in_namespace("a_localhost_that_leaves_the_machine_is_an_error", &setup, &[], || {
+    in_namespace("faults::a_localhost_that_leaves_the_machine_is_an_error", &setup, &[], || {
         let report = report(&["names", "hosts-file"]);
         assert_eq!(faults(&report), ["error localhost-not-loopback", "warn hosts-localhost-elsewhere"]);
         assert!(found(&report).contains(&"info hosts-duplicates".to_owned()));
@@ -204,7 +209,7 @@ fn a_localhost_that_leaves_the_machine_is_an_error() {
 #[test]
 fn a_huge_hosts_file_is_told() {
     let setup = usual_hosts() + "seq 1 20000 | sed \"s/.*/0.0.0.0 ad&.example/\" >> /mnt/hosts\n";
-    in_namespace("a_huge_hosts_file_is_told", &setup, &[], || {
+    in_namespace("faults::a_huge_hosts_file_is_told", &setup, &[], || {
         let report = report(&["hosts-file"]);
         assert_eq!(found(&report), ["info hosts-huge"]);
         assert!(report.findings[0].title.starts_with("the hosts file has 20002 entries"));
@@ -217,7 +222,7 @@ fn sysctl(name: &str, value: &str) -> String {
 
 #[test]
 fn ports_that_are_used_up_by_time_wait_are_named_with_their_destination() {
-    let test = "ports_that_are_used_up_by_time_wait_are_named_with_their_destination";
+    let test = "faults::ports_that_are_used_up_by_time_wait_are_named_with_their_destination";
     let setup = sysctl("ipv4/ip_local_port_range", "50000 50019") + &sysctl("ipv4/tcp_tw_reuse", "0");
     in_namespace(test, &setup, &[], || {
         let listener = TcpListener::bind("127.0.0.1:4000").expect("a listener");
@@ -239,7 +244,7 @@ fn ports_that_are_used_up_by_time_wait_are_named_with_their_destination() {
 #[test]
 fn a_range_that_reaches_down_to_common_ports_is_a_warning() {
     let setup = sysctl("ipv4/ip_local_port_range", "3000 32000");
-    in_namespace("a_range_that_reaches_down_to_common_ports_is_a_warning", &setup, &[], || {
+    in_namespace("faults::a_range_that_reaches_down_to_common_ports_is_a_warning", &setup, &[], || {
         assert_eq!(found(&report(&["ports"])), ["warn self-connect-common"]);
     });
 }
@@ -247,7 +252,7 @@ fn a_range_that_reaches_down_to_common_ports_is_a_warning() {
 #[test]
 fn accept_queues_that_reset_or_are_full_are_named() {
     let setup = sysctl("ipv4/tcp_abort_on_overflow", "1") + &sysctl("core/somaxconn", "16");
-    in_namespace("accept_queues_that_reset_or_are_full_are_named", &setup, &[], || {
+    in_namespace("faults::accept_queues_that_reset_or_are_full_are_named", &setup, &[], || {
         let full = match unstall::testing::full_backlog() {
             Ok(full) => full,
             Err(error) => {
@@ -267,7 +272,7 @@ fn accept_queues_that_reset_or_are_full_are_named() {
 
 #[test]
 fn proxy_variables_that_catch_loopback_are_named_without_their_password() {
-    let test = "proxy_variables_that_catch_loopback_are_named_without_their_password";
+    let test = "faults::proxy_variables_that_catch_loopback_are_named_without_their_password";
     let variables = [
         ("http_proxy", "http://me:secret@192.0.2.1:3128"),
         ("NO_PROXY", "localhost"),
@@ -289,7 +294,7 @@ fn proxy_variables_that_catch_loopback_are_named_without_their_password() {
 fn nothing_that_can_be_measured_is_neither_sound_nor_found() {
     // An empty /etc has no hosts file.
     let setup = "mount -t tmpfs none /etc\n";
-    in_namespace("nothing_that_can_be_measured_is_neither_sound_nor_found", setup, &[], || {
+    in_namespace("faults::nothing_that_can_be_measured_is_neither_sound_nor_found", setup, &[], || {
         let report = report(&["hosts-file"]);
         assert_eq!(report.results[0].status, Status::CouldNotRun);
         assert!(

@@ -4,3 +4,5 @@
 mod faults;
 mod host;
 mod support;
+#[cfg(all(target_os = "linux", not(unstall_portable)))]
+mod targets;

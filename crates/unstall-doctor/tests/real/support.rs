@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::Command;
+use std::time::Duration;
 use unstall_doctor::{Doctor, Options, Report, Selection, Severity};
 
 /// Tells the inner process which test it runs.
@@ -12,14 +13,14 @@ const CANNOT: i32 = 97;
 /// Runs a test in network, mount and user namespaces of its own, with loopback up: the test's binary is started again
 /// inside, after the commands of `setup`. What the commands change is gone with the process.
 ///
-/// `test` is the name of the calling test. Where namespaces or a command of the set-up are not available, the test is
+/// `test` is the calling test as the harness names it, `module::test`. Where namespaces or a command of the set-up are not available, the test is
 /// left out.
 pub(crate) fn in_namespace(test: &str, setup: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
     if std::env::var(INSIDE).as_deref() == Ok(test) {
         return body();
     }
     let script = format!(
-        "sh -ec 'ip link set lo up\n{setup}' || exit {CANNOT}\nexec \"$0\" --exact faults::{test} --nocapture --test-threads=1"
+        "sh -ec 'ip link set lo up\n{setup}' || exit {CANNOT}\nexec \"$0\" --exact {test} --nocapture --test-threads=1"
     );
     assert!(!setup.contains('\''), "the set-up stands in single quotes");
     let program = std::env::current_exe().expect("the test's own path");
@@ -73,6 +74,15 @@ pub(crate) fn validate(report: &Report) {
     let errors: Vec<_> =
         validator.iter_errors(&json).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// A report of a target with this time limit.
+pub(crate) fn target_report(target: &str, timeout: Duration) -> Report {
+    let options = Options { timeout, ..Options::default() };
+    let targets = [(target.to_owned(), target.parse().expect("a target"))];
+    let report = Doctor::new(options).run_targets(&targets, |_| ());
+    validate(&report);
+    report
 }
 
 /// What was found, as `severity id`, the worst first.
