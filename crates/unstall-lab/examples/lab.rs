@@ -1,4 +1,4 @@
-//! `lab [PROFILE] -- PROGRAM ARGUMENTS...`: the library in a few lines.
+//! `lab [PROFILE] -- PROGRAM ARGUMENTS...`: the library in a few lines. `lab client REQUEST` is the client of its tests.
 
 use std::process::ExitCode;
 use unstall_lab::{Error, Foreground, Lab, Privilege, Profile, Program};
@@ -17,6 +17,12 @@ fn run() -> Result<u8, Error> {
     Privilege::acquire()?;
     let foreground = Foreground::prepare()?;
     let mut words = std::env::args_os().skip(1).peekable();
+    if words.next_if(|word| word == "client").is_some() {
+        let request = words.next().unwrap_or_default();
+        let answer = unstall_lab::client::main(&request.to_string_lossy());
+        println!("{}", answer.map_err(|e| Error::Usage(e.to_string()))?);
+        return Ok(0);
+    }
     let profile = words.next_if(|word| word != "--");
     let profile = profile.as_ref().and_then(|word| word.to_str()).unwrap_or("windows-11");
     let program = Program::from_words(words.skip(1))

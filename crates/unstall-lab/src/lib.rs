@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod bpf;
+pub mod client;
 mod engine;
 mod error;
 mod foreground;
