@@ -1,5 +1,5 @@
-//! No text makes the parser panic; what parses displays to what parses to the same; every error is one line about a
-//! place in the text.
+//! No text makes the parser panic; what parses displays to what parses to the same; every error is one line
+//! about a place in the text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! A report that somebody sent: whatever the JSON says, reading and rendering it does not panic, and what was read is
-//! written and read again to the same.
+//! A report that somebody sent: whatever the JSON says, reading and rendering it does not panic, and what was
+//! read is written and read again to the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

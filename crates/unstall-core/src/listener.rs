@@ -1,9 +1,10 @@
 //! Who listens: the rows of a listener table and which of them a connect to an address reaches.
 //!
-//! The rules are Linux's (`__inet_lookup_listener` and `compute_score` in net/ipv4/inet_hashtables.c, the same for
-//! IPv6), which the other kernels share as far as addresses go: a listener bound to the very address before a
-//! wildcard; among wildcards the one of the destination's family before an IPv6 one that takes IPv4 too. An
-//! unspecified destination is the loopback address, as in [`crate::locality::unspecified_to_loopback`].
+//! The rules are Linux's (`__inet_lookup_listener` and `compute_score` in net/ipv4/inet_hashtables.c, the
+//! same for IPv6), which the other kernels share as far as addresses go: a listener bound to the very address
+//! before a wildcard; among wildcards the one of the destination's family before an IPv6 one that takes IPv4
+//! too. An unspecified destination is the loopback address, as in
+//! [`crate::locality::unspecified_to_loopback`].
 
 use crate::locality::{unmap, unmap_socket, unspecified_to_loopback};
 use crate::outcome::Platform;
@@ -56,8 +57,8 @@ impl Listener {
         unmap(self.address.ip()).is_unspecified()
     }
 
-    /// Whether a connect to `destination` can reach it, were it the only listener. `None`: it is an IPv6 wildcard, the
-    /// destination is IPv4, and the OS does not tell whether it takes that.
+    /// Whether a connect to `destination` can reach it, were it the only listener. `None`: it is an IPv6
+    /// wildcard, the destination is IPv4, and the OS does not tell whether it takes that.
     pub fn accepts(&self, destination: SocketAddr) -> Option<bool> {
         match self.fit(destination) {
             Fit::No => Some(false),
@@ -92,8 +93,8 @@ impl Listener {
         }
     }
 
-    /// Whether no further connection fits into the accept queue, so that a SYN is dropped (Linux) or reset (Windows).
-    /// `None`: the OS does not tell the figures or its rule is not known.
+    /// Whether no further connection fits into the accept queue, so that a SYN is dropped (Linux) or reset
+    /// (Windows). `None`: the OS does not tell the figures or its rule is not known.
     ///
     /// | platform | full when | source |
     /// | --- | --- | --- |
@@ -110,9 +111,9 @@ impl Listener {
     }
 }
 
-/// The listener that a connect to `destination` reaches. Of several that fit equally well (`SO_REUSEPORT`) the kernel
-/// picks one by a hash; here it is the first. A listener of which the OS does not tell whether it takes IPv4 counts
-/// only if no other fits; [`Listener::accepts`] is `None` for it.
+/// The listener that a connect to `destination` reaches. Of several that fit equally well (`SO_REUSEPORT`)
+/// the kernel picks one by a hash; here it is the first. A listener of which the OS does not tell whether it
+/// takes IPv4 counts only if no other fits; [`Listener::accepts`] is `None` for it.
 ///
 /// ```
 /// # use unstall_core::listener::{Listener, reaches};
@@ -143,8 +144,8 @@ pub fn all_for_port(table: &[Listener], port: u16) -> impl Iterator<Item = &List
     table.iter().filter(move |listener| listener.address.port() == port)
 }
 
-/// The listener that the other family reaches on the same port: for 127.0.0.1 the one at ::1, and the other way
-/// round; for any other address, one that takes connects to addresses of the other family.
+/// The listener that the other family reaches on the same port: for 127.0.0.1 the one at ::1, and the other
+/// way round; for any other address, one that takes connects to addresses of the other family.
 ///
 /// `None` also when it is the same listener that `destination` itself reaches.
 pub fn same_port_other_family(table: &[Listener], destination: SocketAddr) -> Option<&Listener> {
@@ -167,7 +168,8 @@ pub fn same_port_other_family(table: &[Listener], destination: SocketAddr) -> Op
 /// One address on a port with several listeners, and which of them it reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach<'a> {
-    /// The address: one that a listener is bound to; for a wildcard, the loopback address of each family it takes.
+    /// The address: one that a listener is bound to; for a wildcard, the loopback address of each family it
+    /// takes.
     pub destination: SocketAddr,
     /// Who answers there.
     pub listener: &'a Listener,
@@ -201,8 +203,8 @@ pub fn overlaps(table: &[Listener], port: u16) -> Vec<Reach<'_>> {
     destinations.into_iter().filter_map(reach).collect()
 }
 
-/// Whether different processes listen on that port. `None`: more than one listener, and not every owner is visible
-/// while those that are do not differ.
+/// Whether different processes listen on that port. `None`: more than one listener, and not every owner is
+/// visible while those that are do not differ.
 pub fn different_owners(table: &[Listener], port: u16) -> Option<bool> {
     let mut listeners = all_for_port(table, port);
     let Some(first) = listeners.next() else { return Some(false) };

@@ -1,17 +1,20 @@
 //! Which addresses and names never leave this host.
 //!
-//! Local are 127.0.0.0/8 and ::1 (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3), their IPv4-mapped forms, the
-//! unspecified addresses as destinations, the host's own addresses, and the names of RFC 6761 section 6.3.
-//! `Ipv6Addr::is_loopback` alone is false for ::ffff:127.0.0.1, so every question here is asked after [`unmap`].
+//! Local are 127.0.0.0/8 and ::1 (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3), their IPv4-mapped forms,
+//! the unspecified addresses as destinations, the host's own addresses, and the names of RFC 6761 section
+//! 6.3. `Ipv6Addr::is_loopback` alone is false for ::ffff:127.0.0.1, so every question here is asked after
+//! [`unmap`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// An IPv4-mapped address (::ffff:0:0/96) as the IPv4 address that its packets carry; any other address unchanged.
+/// An IPv4-mapped address (::ffff:0:0/96) as the IPv4 address that its packets carry; any other address
+/// unchanged.
 pub const fn unmap(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// [`unmap`] for the address of a socket address. Scope id and flow information of other IPv6 addresses are kept.
+/// [`unmap`] for the address of a socket address. Scope id and flow information of other IPv6 addresses are
+/// kept.
 pub fn unmap_socket(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
@@ -29,9 +32,9 @@ pub const fn is_loopback(address: IpAddr) -> bool {
 
 /// Whether packets to this destination never leave the host.
 ///
-/// `own` are the host's own addresses, as far as the caller knows them; an empty list is fine and means that only
-/// loopback and unspecified addresses are recognised. Scopes are not compared: a link-local address that the host
-/// owns on one link may belong to another host on another link, see [`is_local_socket`].
+/// `own` are the host's own addresses, as far as the caller knows them; an empty list is fine and means that
+/// only loopback and unspecified addresses are recognised. Scopes are not compared: a link-local address that
+/// the host owns on one link may belong to another host on another link, see [`is_local_socket`].
 ///
 /// ```
 /// # use unstall_core::locality::is_local;
@@ -49,9 +52,9 @@ pub fn is_local_by(address: IpAddr, is_own: impl FnOnce(IpAddr) -> bool) -> bool
     address.is_loopback() || address.is_unspecified() || is_own(address)
 }
 
-/// [`is_local`] for a socket address, whose scope id counts: a link-local destination is one of the host's own only on
-/// the same interface. `own` are the host's addresses with their scope ids; ports are not looked at. A scope id of 0, on
-/// either side, is unknown and matches none.
+/// [`is_local`] for a socket address, whose scope id counts: a link-local destination is one of the host's
+/// own only on the same interface. `own` are the host's addresses with their scope ids; ports are not looked
+/// at. A scope id of 0, on either side, is unknown and matches none.
 pub fn is_local_socket(destination: SocketAddr, own: &[SocketAddr]) -> bool {
     let destination = unmap_socket(destination);
     let same = |mine: SocketAddr| match (unmap_socket(mine), destination) {
@@ -63,8 +66,8 @@ pub fn is_local_socket(destination: SocketAddr, own: &[SocketAddr]) -> bool {
     is_local_by(destination.ip(), |_| own.iter().any(|mine| same(*mine)))
 }
 
-/// Whether RFC 6761 section 6.3 makes this name loopback, so that no resolver may be asked for it: `localhost`, and
-/// every name below it, in any case, with or without the trailing dot.
+/// Whether RFC 6761 section 6.3 makes this name loopback, so that no resolver may be asked for it:
+/// `localhost`, and every name below it, in any case, with or without the trailing dot.
 ///
 /// ```
 /// # use unstall_core::locality::is_localhost_name;
@@ -79,10 +82,11 @@ pub fn is_localhost_name(name: &str) -> bool {
     last.eq_ignore_ascii_case(LOCALHOST) && (below.is_empty() || below.len() > 1 && below.ends_with('.'))
 }
 
-/// 0.0.0.0 and :: as destinations, as the loopback address that Linux takes them for; any other address unchanged.
+/// 0.0.0.0 and :: as destinations, as the loopback address that Linux takes them for; any other address
+/// unchanged.
 ///
-/// Windows answers WSAEADDRNOTAVAIL to them, so whoever wants the same everywhere connects to what this returns (Go
-/// and libuv do the same).
+/// Windows answers WSAEADDRNOTAVAIL to them, so whoever wants the same everywhere connects to what this
+/// returns (Go and libuv do the same).
 pub fn unspecified_to_loopback(destination: SocketAddr) -> SocketAddr {
     match destination {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => {

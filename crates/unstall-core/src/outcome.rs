@@ -1,7 +1,7 @@
 //! What an attempt came to, and which OS error codes mean which outcome.
 //!
-//! The codes stand in tables, one for errno, one for Winsock and Win32, one for getaddrinfo, and every table is
-//! compiled on every platform: a report from Windows can be read on Linux. [`classify`] looks a code up,
+//! The codes stand in tables, one for errno, one for Winsock and Win32, one for getaddrinfo, and every table
+//! is compiled on every platform: a report from Windows can be read on Linux. [`classify`] looks a code up,
 //! [`refine`] adds what the destination tells about it. A code that no table has stays [`Outcome::Unknown`].
 
 mod resolver;
@@ -25,8 +25,8 @@ use std::net::{IpAddr, SocketAddr};
 pub enum Outcome {
     /// The three-way handshake completed.
     Connected,
-    /// A reset answered the SYN: the host is there, nobody listens on the port (or, on Windows, the accept queue is
-    /// full).
+    /// A reset answered the SYN: the host is there, nobody listens on the port (or, on Windows, the accept
+    /// queue is full).
     Refused,
     /// Nothing answered in the time allowed.
     TimedOut,
@@ -40,7 +40,8 @@ pub enum Outcome {
     NoName,
     /// Local ports, buffers or descriptors are used up.
     Exhausted,
-    /// The socket was connected to itself: nobody listens, the kernel chose the destination port as source port.
+    /// The socket was connected to itself: nobody listens, the kernel chose the destination port as source
+    /// port.
     SelfConnected,
     /// Given up by the caller or because another attempt won.
     Cancelled,
@@ -95,12 +96,13 @@ impl Outcome {
     }
 }
 
-/// What a connect's outcome means, given where it went and whether connects of that family work on this host at all
-/// (`None`: not known). Two codes say less than can be told:
+/// What a connect's outcome means, given where it went and whether connects of that family work on this host
+/// at all (`None`: not known). Two codes say less than can be told:
 ///
-/// - EADDRNOTAVAIL stands for an address that this host cannot use as well as for "no free local port". IPv4 loopback
-///   exists on every host, so there it is the ports; for other addresses it is the ports if the family is known to be
-///   usable. Unspecified addresses (Windows refuses them) and link-local ones without a zone stay not available.
+/// - EADDRNOTAVAIL stands for an address that this host cannot use as well as for "no free local port". IPv4
+///   loopback exists on every host, so there it is the ports; for other addresses it is the ports if the
+///   family is known to be usable. Unspecified addresses (Windows refuses them) and link-local ones without a
+///   zone stay not available.
 /// - EINVAL for a link-local IPv6 address without a zone is the missing zone (Linux).
 ///
 /// ```
@@ -129,8 +131,9 @@ pub fn refine(outcome: Outcome, destination: SocketAddr, family_usable: Option<b
 
 /// The std error kind with which an outcome is reported.
 ///
-/// [`Outcome::SelfConnected`] is a refusal, for nobody listens. [`Outcome::Cancelled`] is not `Interrupted`, which
-/// std's own loops take for "try again". [`Outcome::Exhausted`] is `ResourceBusy`: what is used up may be free again later.
+/// [`Outcome::SelfConnected`] is a refusal, for nobody listens. [`Outcome::Cancelled`] is not `Interrupted`,
+/// which std's own loops take for "try again". [`Outcome::Exhausted`] is `ResourceBusy`: what is used up may
+/// be free again later.
 pub const fn io_error_kind(outcome: Outcome) -> io::ErrorKind {
     match outcome {
         Outcome::Refused | Outcome::SelfConnected => io::ErrorKind::ConnectionRefused,

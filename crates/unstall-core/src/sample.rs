@@ -1,11 +1,12 @@
 //! A series of measurements: percentiles, modes, a histogram.
 //!
-//! The raw measurements are kept, in the order in which they came: a series here has some hundred values, so every
-//! figure is exact and can be computed again by whoever reads the report. (The crate hdrhistogram is made for
-//! millions of values in little memory; it rounds them into buckets and forgets their order, and it does not find modes.)
+//! The raw measurements are kept, in the order in which they came: a series here has some hundred values, so
+//! every figure is exact and can be computed again by whoever reads the report. (The crate hdrhistogram is
+//! made for millions of values in little memory; it rounds them into buckets and forgets their order, and it
+//! does not find modes.)
 //!
-//! A mean is not offered. The stalls that this project is after make two groups of times, 0.2 ms and 14 ms or 0.3 ms
-//! and 2 s, and a mean names a time that no connect took; [`Sample::modes`] names the groups.
+//! A mean is not offered. The stalls that this project is after make two groups of times, 0.2 ms and 14 ms or
+//! 0.3 ms and 2 s, and a mean names a time that no connect took; [`Sample::modes`] names the groups.
 
 mod histogram;
 mod modes;
@@ -79,8 +80,9 @@ impl Sample {
         self.percentile(99)
     }
 
-    /// The nearest-rank percentile: the least measurement that at least `percent` in a hundred do not exceed. Always one
-    /// that was measured, nothing is interpolated. 0 is the minimum; above 100 is taken for 100. `None`: no measurements.
+    /// The nearest-rank percentile: the least measurement that at least `percent` in a hundred do not exceed.
+    /// Always one that was measured, nothing is interpolated. 0 is the minimum; above 100 is taken for 100.
+    /// `None`: no measurements.
     pub fn percentile(&self, percent: u8) -> Option<Duration> {
         let mut sorted = self.values.clone();
         let rank = (sorted.len() * usize::from(percent.min(100))).div_ceil(100);

@@ -1,8 +1,8 @@
 //! What a measured time points to: one table from figure to cause.
 //!
-//! A stall is nearly always a timer, and timers have known lengths. [`causes`] compares one measurement, with what
-//! it was a measurement of, with the table; several causes may share a figure, and most figures have none. A cause is a pointer, not a proof:
-//! the doctor looks for evidence before it calls it a finding.
+//! A stall is nearly always a timer, and timers have known lengths. [`causes`] compares one measurement, with
+//! what it was a measurement of, with the table; several causes may share a figure, and most figures have
+//! none. A cause is a pointer, not a proof: the doctor looks for evidence before it calls it a finding.
 
 mod table;
 
@@ -132,8 +132,8 @@ pub fn causes(figure: &Figure) -> Vec<&'static Signature> {
     SIGNATURES.iter().filter(|signature| signature.matches(figure)).collect()
 }
 
-/// Every cause that the modes of a series point to, in the table's order; empty: none. The platform is where it was
-/// measured; `None`: not known.
+/// Every cause that the modes of a series point to, in the table's order; empty: none. The platform is where
+/// it was measured; `None`: not known.
 pub fn causes_of_modes(phase: Phase, sample: &Sample, platform: Option<Platform>) -> Vec<&'static Signature> {
     let modes = sample.modes();
     let matches = |signature: &&Signature| {

@@ -1,9 +1,9 @@
 //! SYN retransmission: what the caller may ask for, what was done, and the bytes of Windows' ioctl.
 //!
-//! The ioctl is `SIO_TCP_INITIAL_RTO` on a socket that is not connected yet; its input is `TCP_INITIAL_RTO_PARAMETERS`
-//! (mstcpip.h): `Rtt`, a `u16` in ms, then `MaxSynRetransmissions`, a `u8`, then a byte of padding. It holds for the
-//! SYN and for the SYN+ACK, so it must never be set on a socket that listens. Everything here is arithmetic; nothing
-//! of it has been measured on Windows by this project.
+//! The ioctl is `SIO_TCP_INITIAL_RTO` on a socket that is not connected yet; its input is
+//! `TCP_INITIAL_RTO_PARAMETERS` (mstcpip.h): `Rtt`, a `u16` in ms, then `MaxSynRetransmissions`, a `u8`, then
+//! a byte of padding. It holds for the SYN and for the SYN+ACK, so it must never be set on a socket that
+//! listens. Everything here is arithmetic; nothing of it has been measured on Windows by this project.
 
 use crate::outcome::Platform;
 use std::fmt;
@@ -12,9 +12,9 @@ use std::time::Duration;
 /// `SIO_TCP_INITIAL_RTO`: `_WSAIOW(IOC_VENDOR, 17)` of mstcpip.h.
 pub const SIO_TCP_INITIAL_RTO: u32 = 0x9800_0011;
 
-/// The first build that takes 0xFE for "no retransmission": Windows 10 version 1709 (mstcpip.h makes the constant
-/// available from `NTDDI_WIN10_RS3`). Earlier builds take it for a count: 255 SYNs 500 ms apart, 128 s (the review of
-/// JDK-8250521).
+/// The first build that takes 0xFE for "no retransmission": Windows 10 version 1709 (mstcpip.h makes the
+/// constant available from `NTDDI_WIN10_RS3`). Earlier builds take it for a count: 255 SYNs 500 ms apart, 128
+/// s (the review of JDK-8250521).
 pub const FIRST_BUILD_WITHOUT_RETRANSMISSION: u32 = 16299;
 
 /// `TCP_INITIAL_RTO_UNSPECIFIED_RTT`: the system's value, as the administrator set it.
@@ -23,7 +23,8 @@ pub const UNSPECIFIED_RTT: u16 = 0xFFFF;
 /// `TCP_INITIAL_RTO_UNSPECIFIED_MAX_SYN_RETRANSMISSIONS`: the system's value.
 pub const UNSPECIFIED_RETRANSMISSIONS: u8 = 0xFF;
 
-/// `TCP_INITIAL_RTO_NO_SYN_RETRANSMISSIONS`, a `u8` (mstcpip.h; windows-sys 0.61 types it as a `u16` of 65534).
+/// `TCP_INITIAL_RTO_NO_SYN_RETRANSMISSIONS`, a `u8` (mstcpip.h; windows-sys 0.61 types it as a `u16` of
+/// 65534).
 pub const NO_RETRANSMISSIONS: u8 = 0xFE;
 
 /// The first time-out of a SYN is about this many times `Rtt` (published: netscli-core 0.3.4, Windows 11).
@@ -41,8 +42,8 @@ pub enum SynRetransmissions {
     NoneAnywhere,
     /// Leave the OS default alone.
     OsDefault,
-    /// This many, 1 to 8; what is outside is taken for the nearer bound. 0 would mean the default to Windows, 254 and 255 have
-    /// meanings of their own.
+    /// This many, 1 to 8; what is outside is taken for the nearer bound. 0 would mean the default to Windows,
+    /// 254 and 255 have meanings of their own.
     Exactly(u8),
 }
 
@@ -89,10 +90,11 @@ pub const fn wanted(policy: SynRetransmissions, local: bool, os: Platform) -> Wa
 
 /// The four bytes to give to [`SIO_TCP_INITIAL_RTO`].
 ///
-/// `build` is the true build number of this Windows (RtlGetVersion; 14393 is Server 2016). `limit` is how long a single
-/// SYN may wait for its answer: where none is sent again ([`SynRetransmissions::NoneAnywhere`]) Windows gives up after
-/// 3 x `Rtt`, so `Rtt` follows the limit; without a limit, and under every other policy, it stays the administrator's value
-/// (about 1 s), for a local SYN that is lost is made again with a fresh socket.
+/// `build` is the true build number of this Windows (RtlGetVersion; 14393 is Server 2016). `limit` is how
+/// long a single SYN may wait for its answer: where none is sent again ([`SynRetransmissions::NoneAnywhere`])
+/// Windows gives up after 3 x `Rtt`, so `Rtt` follows the limit; without a limit, and under every other
+/// policy, it stays the administrator's value (about 1 s), for a local SYN that is lost is made again with a
+/// fresh socket.
 ///
 /// Never 0 retransmissions, which means the default; never 254 before build 16299, which means 254.
 ///
@@ -118,15 +120,15 @@ pub fn initial_rto(build: u32, policy: SynRetransmissions, limit: Option<Duratio
     [low, high, retransmissions, 0]
 }
 
-/// The `Rtt` with which the first time-out is not before `limit`: 1 to 65534 ms, for 0 and 65535 have meanings of
-/// their own.
+/// The `Rtt` with which the first time-out is not before `limit`: 1 to 65534 ms, for 0 and 65535 have
+/// meanings of their own.
 fn rtt_for(limit: Duration) -> u16 {
     let ms = limit.as_micros().div_ceil(1_000).div_ceil(u128::from(TIMEOUT_PER_RTT));
     u16::try_from(ms).unwrap_or(u16::MAX).clamp(1, UNSPECIFIED_RTT - 1)
 }
 
-/// What to report after the ioctl: `Ok` when the OS took the bytes of [`initial_rto`] for the same build and policy, else
-/// its error code.
+/// What to report after the ioctl: `Ok` when the OS took the bytes of [`initial_rto`] for the same build and
+/// policy, else its error code.
 pub fn prepared(build: u32, policy: SynRetransmissions, result: Result<(), i32>) -> Prepared {
     if let Err(code) = result {
         return Prepared::NotSupported(code);

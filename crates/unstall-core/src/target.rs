@@ -1,4 +1,5 @@
-//! What a person types to say where to connect: `localhost:4200`, `[::1]:80`, `:4200`, `http://localhost:4200/x`.
+//! What a person types to say where to connect: `localhost:4200`, `[::1]:80`, `:4200`,
+//! `http://localhost:4200/x`.
 //!
 //! | typed | meaning |
 //! | --- | --- |
@@ -10,8 +11,8 @@
 //! | `https://host/` | without a port the scheme tells it, see [`scheme_port`] |
 //! | `bücher.example:80` | an international name, converted to ASCII (UTS 46) |
 //!
-//! Parsing an address allocates nothing. Whatever parses is displayed as `host:port`, and parses back to the same
-//! [`Target`].
+//! Parsing an address allocates nothing. Whatever parses is displayed as `host:port`, and parses back to the
+//! same [`Target`].
 
 mod error;
 mod name;
@@ -99,8 +100,8 @@ impl Target {
         }
     }
 
-    /// The address to connect to, as far as no OS has to be asked: `None` for a name, and for a zone given by the
-    /// name of its interface.
+    /// The address to connect to, as far as no OS has to be asked: `None` for a name, and for a zone given by
+    /// the name of its interface.
     pub fn address(&self) -> Option<SocketAddr> {
         match &self.host {
             Host::Ip(ip) => Some(SocketAddr::new(*ip, self.port())),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// A time in milliseconds with about three significant digits, `0.016 ms`, `14.6 ms`, `2026 ms`; from 10 s on in
-/// seconds, `21.0 s`. Rounded half up.
+/// A time in milliseconds with about three significant digits, `0.016 ms`, `14.6 ms`, `2026 ms`; from 10 s on
+/// in seconds, `21.0 s`. Rounded half up.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -73,7 +73,8 @@ impl Charset {
     }
 }
 
-/// Durations as integer nanoseconds, for `#[serde(with)]`. What does not fit into 64 bits (584 years) is the most that does.
+/// Durations as integer nanoseconds, for `#[serde(with)]`. What does not fit into 64 bits (584 years) is the
+/// most that does.
 #[cfg(feature = "serde")]
 pub(crate) mod ns {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,8 +1,9 @@
-//! What happened during one connect: the resolution and every attempt, with times since the start of the connect.
+//! What happened during one connect: the resolution and every attempt, with times since the start of the
+//! connect.
 //!
-//! With the feature `serde` a timeline is what a report's `results[]` holds for a connect: `target`, `outcome`,
-//! `elapsed_ns`, `resolve_ns`, `attempts[]` of `address`, `reason`, `start_ns`, `end_ns`, `outcome`, `os_error`. Times are
-//! integer nanoseconds; `null` is "there was none".
+//! With the feature `serde` a timeline is what a report's `results[]` holds for a connect: `target`,
+//! `outcome`, `elapsed_ns`, `resolve_ns`, `attempts[]` of `address`, `reason`, `start_ns`, `end_ns`,
+//! `outcome`, `os_error`. Times are integer nanoseconds; `null` is "there was none".
 
 #[cfg(feature = "serde")]
 mod json;
@@ -27,8 +28,8 @@ pub enum Reason {
     ResolutionDelayExpired,
     /// The newest pending attempt did not answer within the attempt delay (qlog `policy_timer`).
     PolicyTimer,
-    /// The newest pending attempt failed, or at the limit of pending attempts one failed and made room (an extension: the
-    /// draft has no name for it).
+    /// The newest pending attempt failed, or at the limit of pending attempts one failed and made room (an
+    /// extension: the draft has no name for it).
     PreviousAttemptFailed,
     /// The same address again, because somebody listens there but the accept queue was full (an extension).
     BacklogRetry,
@@ -43,7 +44,8 @@ pub struct Resolution {
     pub end: Duration,
     /// The addresses in the order in which they are tried.
     pub addresses: Vec<SocketAddr>,
-    /// [`Outcome::Connected`] never; [`Outcome::NoName`], [`Outcome::TimedOut`], ... or `None` when it succeeded.
+    /// [`Outcome::Connected`] never; [`Outcome::NoName`], [`Outcome::TimedOut`], ... or `None` when it
+    /// succeeded.
     pub failure: Option<Outcome>,
     /// The resolver's error code.
     pub os_error: Option<OsError>,

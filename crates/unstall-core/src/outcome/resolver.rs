@@ -1,11 +1,13 @@
 //! getaddrinfo's codes on Unix. On Windows it gives WSA codes, which stand in the table of those.
 //!
-//! Sources: POSIX.1-2024 getaddrinfo() and RFC 3493 section 6.1 for the meanings; the `netdb.h` of glibc and musl
-//! (negative, as in OpenBSD, whose last four differ) and of macOS, FreeBSD, NetBSD and bionic (positive).
+//! Sources: POSIX.1-2024 getaddrinfo() and RFC 3493 section 6.1 for the meanings; the `netdb.h` of glibc and
+//! musl (negative, as in OpenBSD, whose last four differ) and of macOS, FreeBSD, NetBSD and bionic
+//! (positive).
 
 use super::Outcome::{self, Cancelled, Exhausted, NoName, NotAvailable, Unknown};
 
-/// One code: its numbers in glibc, in macOS (and FreeBSD, NetBSD, bionic) and in OpenBSD; 0: that one has it not.
+/// One code: its numbers in glibc, in macOS (and FreeBSD, NetBSD, bionic) and in OpenBSD; 0: that one has it
+/// not.
 pub(super) struct Eai {
     pub(super) name: &'static str,
     pub(super) glibc: i32,

@@ -47,9 +47,11 @@ pub struct Known {
     pub meaning: &'static str,
 }
 
-/// Where a code means something else than in general: platform (`None`: every one), operation, name, and what then.
+/// Where a code means something else than in general: platform (`None`: every one), operation, name, and what
+/// then.
 const BY_OPERATION: &[(Option<Platform>, Operation, &str, Outcome, &str)] = &[
-    // ICMP errors that Linux turns into these errnos for a connect; in general they are about options and calls.
+    // ICMP errors that Linux turns into these errnos for a connect; in general they are about options and
+    // calls.
     (
         None,
         Operation::Connect,
@@ -75,13 +77,13 @@ const BY_OPERATION: &[(Option<Platform>, Operation, &str, Outcome, &str)] = &[
 
 /// What the tables know about a code that an operation gave, or `None`.
 ///
-/// For [`Operation::Resolve`] the code is getaddrinfo's. Where that left it to errno (EAI_SYSTEM) the errno may be
-/// given instead: on Linux the two do not overlap; on Apple's systems and the BSDs 1 to 14 are getaddrinfo's. On Windows
-/// there is one numbering.
+/// For [`Operation::Resolve`] the code is getaddrinfo's. Where that left it to errno (EAI_SYSTEM) the errno
+/// may be given instead: on Linux the two do not overlap; on Apple's systems and the BSDs 1 to 14 are
+/// getaddrinfo's. On Windows there is one numbering.
 ///
-/// ECONNRESET from a connect is [`Outcome::Refused`]: a reset in answer to the SYN is ECONNREFUSED everywhere, so
-/// this one came right after the handshake, and like a refusal it says at once that nobody serves there. The code, kept
-/// beside the outcome, tells the two apart.
+/// ECONNRESET from a connect is [`Outcome::Refused`]: a reset in answer to the SYN is ECONNREFUSED
+/// everywhere, so this one came right after the handshake, and like a refusal it says at once that nobody
+/// serves there. The code, kept beside the outcome, tells the two apart.
 ///
 /// ```
 /// # use unstall_core::outcome::{Operation, Outcome, Platform, lookup};

@@ -1,18 +1,19 @@
-//! The errno values of Linux, of Apple's systems and of the BSDs, as far as socket, bind, connect and the calls
-//! around them give them.
+//! The errno values of Linux, of Apple's systems and of the BSDs, as far as socket, bind, connect and the
+//! calls around them give them.
 //!
-//! Sources: the Linux manual pages connect(2), socket(2), bind(2), listen(2), poll(2), ip(7), ipv6(7), tcp(7); the
-//! kernel's tables from ICMP to errno (`icmp_err_convert` in net/ipv4/icmp.c, `tab_unreach` in net/ipv6/icmp.c) and
-//! from route types to errno (`fib_props` in net/ipv4/fib_semantics.c); POSIX.1-2024 connect(); connect(2), bind(2)
-//! and intro(2) of macOS, FreeBSD, NetBSD and OpenBSD. Numbers: include/uapi/asm-generic/errno.h (not those of MIPS,
-//! SPARC, Alpha and PA-RISC, which have their own) and sys/errno.h.
+//! Sources: the Linux manual pages connect(2), socket(2), bind(2), listen(2), poll(2), ip(7), ipv6(7),
+//! tcp(7); the kernel's tables from ICMP to errno (`icmp_err_convert` in net/ipv4/icmp.c, `tab_unreach` in
+//! net/ipv6/icmp.c) and from route types to errno (`fib_props` in net/ipv4/fib_semantics.c); POSIX.1-2024
+//! connect(); connect(2), bind(2) and intro(2) of macOS, FreeBSD, NetBSD and OpenBSD. Numbers:
+//! include/uapi/asm-generic/errno.h (not those of MIPS, SPARC, Alpha and PA-RISC, which have their own) and
+//! sys/errno.h.
 
 use super::Outcome::{
     self, Cancelled, Exhausted, NotAvailable, NotPermitted, Refused, TimedOut, Unknown, Unreachable,
 };
 
-/// One errno: its numbers, what it means for a connect, and in words. 0: that system has no such errno, or its BSDs
-/// differ.
+/// One errno: its numbers, what it means for a connect, and in words. 0: that system has no such errno, or
+/// its BSDs differ.
 pub(super) struct Errno {
     pub(super) name: &'static str,
     pub(super) linux: i32,

@@ -1,10 +1,10 @@
 //! Winsock's error codes, and the Win32 codes with which overlapped operations (ConnectEx) complete.
 //!
-//! A completion carries an NTSTATUS, and `GetLastError` gives what `RtlNtStatusToDosError` makes of it; so the same
-//! refusal is 10061 from `connect` and 1225 from ConnectEx read through `GetOverlappedResult`
-//! (`WSAGetOverlappedResult` gives 10061). Sources: Microsoft, "Windows Sockets Error Codes", "System Error Codes",
-//! the pages of connect, ConnectEx, bind, WSASocketW, WSAIoctl, getaddrinfo; the NTSTATUS behind the Win32 codes as in
-//! [MS-ERREF].
+//! A completion carries an NTSTATUS, and `GetLastError` gives what `RtlNtStatusToDosError` makes of it; so
+//! the same refusal is 10061 from `connect` and 1225 from ConnectEx read through `GetOverlappedResult`
+//! (`WSAGetOverlappedResult` gives 10061). Sources: Microsoft, "Windows Sockets Error Codes", "System Error
+//! Codes", the pages of connect, ConnectEx, bind, WSASocketW, WSAIoctl, getaddrinfo; the NTSTATUS behind the
+//! Win32 codes as in [MS-ERREF].
 
 use super::Outcome::{
     self, Cancelled, Exhausted, NoName, NotAvailable, NotPermitted, Refused, TimedOut, Unknown, Unreachable,

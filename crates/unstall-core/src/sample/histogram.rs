@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 impl Sample {
-    /// How many measurements lie between the steps 1, 2, 5, 10, 20, 50 ... of time: (from, to, count), from the first
-    /// step that has any to the last, empty ones in between included. `from` belongs to the step, `to` does not
-    /// (but for `Duration::MAX`).
+    /// How many measurements lie between the steps 1, 2, 5, 10, 20, 50 ... of time: (from, to, count), from
+    /// the first step that has any to the last, empty ones in between included. `from` belongs to the step,
+    /// `to` does not (but for `Duration::MAX`).
     pub fn buckets(&self) -> Vec<(Duration, Duration, usize)> {
         let mut buckets: Vec<(Duration, Duration, usize)> = Vec::new();
         let Some(first) = self.min() else { return buckets };
@@ -24,8 +24,8 @@ impl Sample {
         buckets
     }
 
-    /// [`Self::buckets`] as text, one line each, with bars of at most `width` cells. Every bucket that has a measurement
-    /// has at least one cell. Empty without measurements.
+    /// [`Self::buckets`] as text, one line each, with bars of at most `width` cells. Every bucket that has a
+    /// measurement has at least one cell. Empty without measurements.
     pub fn histogram(&self, width: usize, charset: Charset) -> String {
         let buckets = self.buckets();
         let most = buckets.iter().map(|(.., count)| *count).max().unwrap_or(0);

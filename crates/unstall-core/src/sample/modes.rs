@@ -1,23 +1,26 @@
 //! Finding the groups in a series of times.
 //!
-//! The series is unimodal until the opposite is significant: between two modes there must be a valley, a stretch of the
-//! logarithmic scale that holds fewer values than it could if the density only rose to one peak and fell from it. Under
-//! that hypothesis a valley is at least as dense as the thinner of the two peaks beside it. So, given the `m` values of a
-//! peak's window and the `v` of a valley `k` times as wide, `m` is at most binomial with `m + v` trials and probability
-//! 1 / (1 + k); the probability of so many or more is compared with [`SIGNIFICANCE`], for the thinner peak. The test is
-//! exact for small counts, needs no bandwidth fitted to the data, and a long tail is no second mode to it: its values thin
-//! out, and a valley in front of thin values is not significant.
+//! The series is unimodal until the opposite is significant: between two modes there must be a valley, a
+//! stretch of the logarithmic scale that holds fewer values than it could if the density only rose to one
+//! peak and fell from it. Under that hypothesis a valley is at least as dense as the thinner of the two peaks
+//! beside it. So, given the `m` values of a peak's window and the `v` of a valley `k` times as wide, `m` is
+//! at most binomial with `m + v` trials and probability 1 / (1 + k); the probability of so many or more is
+//! compared with [`SIGNIFICANCE`], for the thinner peak. The test is exact for small counts, needs no
+//! bandwidth fitted to the data, and a long tail is no second mode to it: its values thin out, and a valley
+//! in front of thin values is not significant.
 
 use super::Sample;
 use crate::text;
 use std::fmt;
 use std::time::Duration;
 
-/// The least share of the measurements that makes a mode, 2 %: rarer ones are outliers of the mode beside them.
+/// The least share of the measurements that makes a mode, 2 %: rarer ones are outliers of the mode beside
+/// them.
 pub const LEAST_SHARE: f64 = 0.02;
 
-/// How improbable a valley must be. Many windows are compared, which raises the chance of a false mode, but they share most
-/// of their values: with this bound a false mode is found in about 2 of 10,000 series (tests/sample.rs).
+/// How improbable a valley must be. Many windows are compared, which raises the chance of a false mode, but
+/// they share most of their values: with this bound a false mode is found in about 2 of 10,000 series
+/// (tests/sample.rs).
 const SIGNIFICANCE: f64 = 1e-4;
 
 /// Buckets per octave: each is 9 % wide.
@@ -58,12 +61,13 @@ impl fmt::Display for Mode {
 }
 
 impl Sample {
-    /// The groups that the measurements fall into, from the shortest to the longest: one for a unimodal series, none
-    /// without measurements. Two groups are told apart from a distance of about a factor of 2 on, if each has at
-    /// least [`LEAST_SHARE`] and enough measurements to be no chance: about 8 for groups 5 octaves apart.
+    /// The groups that the measurements fall into, from the shortest to the longest: one for a unimodal
+    /// series, none without measurements. Two groups are told apart from a distance of about a factor of 2
+    /// on, if each has at least [`LEAST_SHARE`] and enough measurements to be no chance: about 8 for groups 5
+    /// octaves apart.
     ///
-    /// A coarse clock makes no modes: values that are all multiples of one step are taken for times spread over the
-    /// steps around them.
+    /// A coarse clock makes no modes: values that are all multiples of one step are taken for times spread
+    /// over the steps around them.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -99,8 +103,8 @@ fn mode(group: &[Duration], of: usize) -> Mode {
     }
 }
 
-/// The values' places on the scale of buckets, sorted as they are. Equal values of a coarse clock are spread evenly
-/// over the step around them.
+/// The values' places on the scale of buckets, sorted as they are. Equal values of a coarse clock are spread
+/// evenly over the step around them.
 fn logarithms(sorted: &[Duration]) -> Vec<f64> {
     let step = sorted.iter().fold(0, |step, value| gcd(step, value.as_nanos())).max(1) as f64;
     let mut scale = Vec::with_capacity(sorted.len());
@@ -211,9 +215,9 @@ fn ln_factorials(n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The probability that of all values in a peak's window and in a valley `wider` times as wide, `peak` or more fall
-/// into the window, when the valley is at least as dense: the upper tail of the binomial distribution with the chance
-/// 1 / (1 + wider).
+/// The probability that of all values in a peak's window and in a valley `wider` times as wide, `peak` or
+/// more fall into the window, when the valley is at least as dense: the upper tail of the binomial
+/// distribution with the chance 1 / (1 + wider).
 fn tail(peak: usize, valley: usize, wider: f64, ln_factorials: &[f64]) -> f64 {
     let all = peak + valley;
     let chance = 1.0 / (1.0 + wider);

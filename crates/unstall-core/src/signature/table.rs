@@ -8,8 +8,9 @@ const S: u64 = 1_000_000;
 
 const WINDOWS: &[Platform] = &[Platform::Windows];
 
-/// n x 505 ms for n = 1 to 8 (Set-NetTCPSetting allows 2 to 8 retransmissions, the ioctl 1). Measured were 2002 to 2110 ms
-/// for n = 4, programs' own time included, and 506 ms for n = 1: so from n x 500 to n x 525 + 15 ms.
+/// n x 505 ms for n = 1 to 8 (Set-NetTCPSetting allows 2 to 8 retransmissions, the ioctl 1). Measured were
+/// 2002 to 2110 ms for n = 4, programs' own time included, and 506 ms for n = 1: so from n x 500 to n x 525 +
+/// 15 ms.
 const SYN_STEPS: &[(u64, u64)] = &{
     let mut steps = [(0, 0); 8];
     let mut i = 0;
@@ -21,9 +22,10 @@ const SYN_STEPS: &[(u64, u64)] = &{
     steps
 };
 
-/// When Linux (and, from its initial time-out of 1 s, Windows) sends an unanswered SYN again: after 1, 3, 7, 15, 31, 63 s
-/// with a doubled time-out, after 1, 2, 3, 4, 5, 7, 11, 19, 35, 67 s with tcp_syn_linear_timeouts = 4 (Linux 6.5 and
-/// later). Up to 90 ms and 1 % later: in bursts 1060 to 1090 ms were measured.
+/// When Linux (and, from its initial time-out of 1 s, Windows) sends an unanswered SYN again: after 1, 3, 7,
+/// 15, 31, 63 s with a doubled time-out, after 1, 2, 3, 4, 5, 7, 11, 19, 35, 67 s with
+/// tcp_syn_linear_timeouts = 4 (Linux 6.5 and later). Up to 90 ms and 1 % later: in bursts 1060 to 1090 ms
+/// were measured.
 const SYN_SCHEDULE: &[(u64, u64)] = &{
     const SECONDS: [u64; 14] = [1, 2, 3, 4, 5, 7, 11, 15, 19, 31, 35, 63, 67, 0];
     let mut steps = [(0, 0); SECONDS.len() - 1];

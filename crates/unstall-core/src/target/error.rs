@@ -28,8 +28,8 @@ pub enum ParseTargetErrorKind {
     Scheme,
 }
 
-/// Why a text is not a [`Target`](super::Target). Its `Display` is one line: what is wrong, at which character, and
-/// what to write.
+/// Why a text is not a [`Target`](super::Target). Its `Display` is one line: what is wrong, at which
+/// character, and what to write.
 ///
 /// ```
 /// use unstall_core::target::Target;
@@ -52,7 +52,8 @@ pub struct ParseTargetError {
 }
 
 impl ParseTargetError {
-    /// The offending part begins at byte `position` of the text; [`Self::within`] turns that into a character.
+    /// The offending part begins at byte `position` of the text; [`Self::within`] turns that into a
+    /// character.
     pub(super) fn new(
         kind: ParseTargetErrorKind,
         position: usize,

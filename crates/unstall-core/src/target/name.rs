@@ -15,13 +15,14 @@ pub struct Name(Box<str>);
 
 /// The name of a network interface, as the zone of an IPv6 address.
 ///
-/// It derefs to `str`. Letters, digits and `- . _ ~ !` and other marks that mean nothing in a target; not all digits (that
-/// would be an index) and not beginning with 25 (as `%25` is how URLs write `%`): name such an interface by its index.
+/// It derefs to `str`. Letters, digits and `- . _ ~ !` and other marks that mean nothing in a target; not all
+/// digits (that would be an index) and not beginning with 25 (as `%25` is how URLs write `%`): name such an
+/// interface by its index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ZoneName(Box<str>);
 
-/// The longest label and the longest name, without a trailing dot, in bytes (RFC 1035 section 2.3.4; 255 with the
-/// length bytes make 253 in text).
+/// The longest label and the longest name, without a trailing dot, in bytes (RFC 1035 section 2.3.4; 255 with
+/// the length bytes make 253 in text).
 const LONGEST_LABEL: usize = 63;
 const LONGEST_NAME: usize = 253;
 
@@ -99,7 +100,8 @@ fn check_characters(text: &str, at: usize) -> Result<(), ParseTargetError> {
     Err(ParseTargetError::new(ParseTargetErrorKind::Name, at + index, what, advice))
 }
 
-/// Lower case and, where the name is international, ASCII by UTS 46. A label `xn--...` must be what that gives.
+/// Lower case and, where the name is international, ASCII by UTS 46. A label `xn--...` must be what that
+/// gives.
 fn to_ascii(text: &str, at: usize) -> Result<Cow<'_, str>, ParseTargetError> {
     if text.is_ascii() && !has_punycode(text) {
         let upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
@@ -151,8 +153,8 @@ fn check_labels(ascii: &str, text: &str, at: usize) -> Result<(), ParseTargetErr
     Ok(())
 }
 
-/// The WHATWG URL Standard's "ends in a number": resolvers take such names for addresses in octal, in hex, or with
-/// parts left out.
+/// The WHATWG URL Standard's "ends in a number": resolvers take such names for addresses in octal, in hex, or
+/// with parts left out.
 fn ends_in_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let hex = last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));

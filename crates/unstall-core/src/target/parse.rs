@@ -1,5 +1,5 @@
-//! From text to a [`Target`]. Every function takes a part of the text and `at`, the byte where that part begins, so
-//! that an error can say where it is.
+//! From text to a [`Target`]. Every function takes a part of the text and `at`, the byte where that part
+//! begins, so that an error can say where it is.
 
 use super::error::{ParseTargetError, ParseTargetErrorKind, quoted};
 use super::{Host, Name, Target, Zone, ZoneName, scheme_port};
@@ -131,8 +131,8 @@ fn bracketed(inner: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Host> {
     }
 }
 
-/// What follows `%`. RFC 6874 writes `%25` for it in URLs; people carry that over to where it need not be, so `25`
-/// is left out there too, unless only digits follow: that is an index.
+/// What follows `%`. RFC 6874 writes `%25` for it in URLs; people carry that over to where it need not be, so
+/// `25` is left out there too, unless only digits follow: that is an index.
 fn zone(text: &str, at: usize, url: Option<Url<'_>>) -> Parsed<Zone> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (text, at) = match text.strip_prefix("25") {

@@ -1,4 +1,5 @@
-//! The JSON of a timeline. What is written is read back to an equal value (durations of 584 years and more excepted).
+//! The JSON of a timeline. What is written is read back to an equal value (durations of 584 years and more
+//! excepted).
 
 use super::{Attempt, Reason, Resolution, Timeline};
 use crate::outcome::{Operation, OsError, Outcome};

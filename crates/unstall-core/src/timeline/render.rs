@@ -18,15 +18,14 @@ struct Line {
 }
 
 impl Timeline {
-    /// The timeline as text, `width` columns wide (at least what the words need and ten cells of bar), without colour,
-    /// each line with a newline at its end. A bar shows when its attempt was pending, on the scale of the whole connect;
-    /// however short, it has one cell.
+    /// The timeline as text, `width` columns wide (at least what the words need and ten cells of bar),
+    /// without colour, each line with a newline at its end. A bar shows when its attempt was pending, on the
+    /// scale of the whole connect; however short, it has one cell.
     ///
     /// ```text
-    /// localhost:5000        connected  0.41 ms  |                        |
-    ///   localhost           2 addresses 0.2 ms  |############            |
-    ///   [::1]:5000          refused    0.09 ms  |            ######      |
-    ///   127.0.0.1:5000      connected  0.12 ms  |                 #######|
+    /// resolve localhost  2 addresses  0.20 ms  |#                   |
+    /// [::1]:5000         refused      2030 ms  |####################|
+    /// 127.0.0.1:5000     connected    0.30 ms  |                   #|
     /// ```
     pub fn text(&self, width: usize, charset: Charset) -> String {
         let lines = self.lines();
