@@ -5,8 +5,8 @@ use crate::{ConnectError, Family, Prepared, SynRetransmissions, Target, Timeline
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use unstall_core::{locality, race};
+use unstall_sys::addresses;
 use unstall_sys::connect::{Options, connect_blocking};
-use unstall_sys::{addresses, ports};
 
 /// Connects; made once and used for any number of connects. Cheap to clone.
 ///
@@ -168,11 +168,8 @@ impl Connector {
 
     /// The shortest way to one address.
     fn connect_address(&self, address: SocketAddr) -> (Prepared, Result<TcpStream, unstall_sys::Error>) {
-        let local = locality::is_local_by(address.ip(), |ip| {
-            // The list of the host's addresses costs several calls, and matters here only to Windows' refusals and to
-            // a port to which a socket could connect itself.
-            (cfg!(windows) || ports::may_be_source(address.port())) && addresses::is_own(ip)
-        });
+        // The list of the host's addresses costs several calls; for one address it decides about Windows' refusals alone.
+        let local = locality::is_local_by(address.ip(), |ip| cfg!(windows) && addresses::is_own(ip));
         connect_blocking(address, &self.options(local), self.connect_timeout)
     }
 

@@ -105,7 +105,9 @@ fn the_timeline_is_that_of_the_error() {
         assert_eq!(timeline.resolution.is_some(), target.is_name());
         for (n, attempt) in timeline.attempts.iter().enumerate() {
             assert_eq!(attempt.outcome, Outcome::Refused);
-            assert!(attempt.os_error.is_some() && attempt.start <= attempt.end);
+            assert!(
+                attempt.os_error.is_some() && attempt.start < attempt.end && attempt.end <= timeline.elapsed
+            );
             assert!(n == 0 || attempt.start >= timeline.attempts[n - 1].start);
         }
     }
@@ -165,7 +167,9 @@ fn an_error_is_small_shared_and_sent() {
     assert_eq!(size_of::<Result<TcpStream, ConnectError>>(), 2 * size_of::<usize>());
 }
 
+/// On Windows the client reads a reset or an end, whichever Winsock saw first.
 #[test]
+#[cfg(not(windows))]
 fn a_reset_on_arrival_is_told_from_a_refusal() {
     // Accepted and reset before anybody looks: the client's SYN is answered, then a RST follows.
     let server = testing::resets().unwrap();
@@ -195,7 +199,9 @@ fn a_reset_on_arrival_is_told_from_a_refusal() {
     }
 }
 
+/// Windows answers with a reset when the queue is full.
 #[test]
+#[cfg(not(windows))]
 fn a_full_queue_times_out_and_says_so() {
     let server = testing::silent().unwrap();
     let limit = Duration::from_millis(50);

@@ -33,7 +33,9 @@ fn http_get_gets_an_answer_from_either_family() {
     assert_eq!(http_get::get(&closed.url()).unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
 
+/// No port can be made silent on Windows: it answers with a reset when the queue is full.
 #[test]
+#[cfg(not(windows))]
 fn a_client_does_not_wait_for_servers_that_misbehave() {
     test_your_client::main().unwrap();
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use socket2::{Domain, Socket, Type};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use unstall::testing::{self, Server};
@@ -46,6 +46,11 @@ fn answer(address: SocketAddr) -> String {
     answer
 }
 
+/// Windows does not permit what another socket uses exclusively.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::PermissionDenied)
+}
+
 #[test]
 fn refused() {
     let server = testing::refused().unwrap();
@@ -54,10 +59,10 @@ fn refused() {
             assert!(refuses(address));
         }
         // Neither a plain bind nor one that may share gets the port.
-        assert_eq!(TcpListener::bind(address).unwrap_err().kind(), ErrorKind::AddrInUse);
+        assert!(is_taken(&TcpListener::bind(address).unwrap_err()));
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         socket.set_reuse_address(true).unwrap();
-        assert_eq!(socket.bind(&address.into()).unwrap_err().kind(), ErrorKind::AddrInUse);
+        assert!(is_taken(&socket.bind(&address.into()).unwrap_err()));
     }
     let freed = server.addr();
     drop(server);
@@ -74,6 +79,7 @@ fn names_of_a_server() {
 }
 
 #[test]
+#[cfg(not(windows))]
 fn silent() {
     let server = testing::silent().unwrap();
     for address in addresses(&server) {
@@ -83,6 +89,7 @@ fn silent() {
 }
 
 #[test]
+#[cfg(not(windows))]
 fn full_backlog() {
     let server = testing::full_backlog().unwrap();
     for address in addresses(&server) {
@@ -125,7 +132,9 @@ fn deaf() {
         let mut stream = connect(address);
         stream.write_all(&vec![0; 100_000]).unwrap();
         stream.set_read_timeout(Some(SILENCE)).unwrap();
-        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        // std's word for it on Unix and on Windows.
+        let kind = stream.read(&mut [0]).unwrap_err().kind();
+        assert!(matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{kind}");
     }
 }
 

@@ -7,8 +7,11 @@
 
 mod common;
 
-use common::namespace::{self, Namespace, OWN_V4, OWN_V6, SILENT_V4, SILENT_V6, at, inside};
+use common::namespace::{
+    self, NAME_SERVER_PATIENCE, Namespace, OWN_V4, OWN_V6, SILENT_V4, SILENT_V6, at, inside,
+};
 use common::{held, median};
+use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -19,6 +22,8 @@ use unstall_sys::resolve::MAX_ABANDONED;
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 const LOCAL_ATTEMPT_DELAY: Duration = Duration::from_millis(10);
 const PORT: u16 = 4200;
+/// How often a machine that is busy with something else may be late.
+const RUNS: usize = 20;
 
 /// Connects to a name at [`PORT`].
 fn connect(name: &str) -> (Result<TcpStream, unstall::ConnectError>, Timeline) {
@@ -44,19 +49,28 @@ fn waited(timeline: &Timeline) -> Duration {
     timeline.attempts.last().unwrap().start.checked_sub(resolved).unwrap()
 }
 
-/// Connects to `name`, whose last address listens, and checks that just so many attempt delays were waited for.
+/// Connects to `name`, whose last address listens, and checks that just so many attempt delays are waited for: never less,
+/// and not more in every run, for a machine that is busy with something else may hold up one.
 fn delays(name: &str, delay: Duration, count: u32) -> Timeline {
-    let (result, timeline) = connect(name);
-    let winner = timeline.attempts.last().unwrap();
-    assert_eq!(result.unwrap().peer_addr().unwrap(), winner.address);
-    assert!(waited(&timeline) >= delay * count, "{timeline:?}");
-    assert!(waited(&timeline) < delay * (count + 1), "{timeline:?}");
-    timeline
+    let run = |_| {
+        let (result, timeline) = connect(name);
+        let winner = timeline.attempts.last().unwrap();
+        assert_eq!(result.unwrap().peer_addr().unwrap(), winner.address);
+        assert!(waited(&timeline) >= delay * count, "{timeline:?}");
+        timeline
+    };
+    let timeline = (0..RUNS).map(run).find(|timeline| waited(timeline) < delay * (count + 1));
+    timeline.unwrap_or_else(|| panic!("{name}: always more than {count} times {delay:?}"))
 }
 
 /// The median time of what `measure` connects to.
 fn typical(runs: usize, measure: impl Fn() -> Duration) -> Duration {
     median((0..runs).map(|_| measure()).collect())
+}
+
+/// Whether it is ever so.
+fn once(mut holds: impl FnMut() -> bool) -> bool {
+    (0..RUNS).any(|_| holds())
 }
 
 fn name_to_connected(name: &str) -> Duration {
@@ -71,12 +85,11 @@ fn a_refused_address_costs_nothing() {
     inside("a_refused_address_costs_nothing", |namespace| {
         namespace.hosts(&[("both", &["::1", "127.0.0.1"]), ("one", &["127.0.0.1"])]);
         let _server = listen("127.0.0.1");
-        let (_, timeline) = connect("both");
-        assert_eq!(
-            outcomes(&timeline),
-            [(at("::1", PORT), Outcome::Refused), (at("127.0.0.1", PORT), Outcome::Connected)]
-        );
-        assert_eq!(timeline.attempts[1].reason, Reason::PreviousAttemptFailed);
+        let expected = [(at("::1", PORT), Outcome::Refused), (at("127.0.0.1", PORT), Outcome::Connected)];
+        assert!(once(|| {
+            let (_, timeline) = connect("both");
+            outcomes(&timeline) == expected && timeline.attempts[1].reason == Reason::PreviousAttemptFailed
+        }));
         let (both, one) =
             (typical(51, || name_to_connected("both")), typical(51, || name_to_connected("one")));
         assert!(both < one + Duration::from_millis(1), "{both:?} against {one:?}");
@@ -107,11 +120,10 @@ fn attempt_delays_can_be_set() {
             let (_, timeline) = connector.connect_timeline(&Target::try_from((name, PORT)).unwrap());
             waited(&timeline)
         };
-        let far = started("far");
-        assert!(far >= Duration::from_millis(80) && far < ATTEMPT_DELAY, "{far:?}");
+        let (far, near) = (Duration::from_millis(80), Duration::from_millis(40));
+        assert!(started("far") >= far && once(|| started("far") < ATTEMPT_DELAY));
         if namespace.silence("127.0.0.2".parse().unwrap()) {
-            let near = started("near");
-            assert!(near >= Duration::from_millis(40) && near < Duration::from_millis(80), "{near:?}");
+            assert!(started("near") >= near && once(|| started("near") < far));
         }
     });
 }
@@ -180,10 +192,13 @@ fn six_refusals_cost_nothing() {
 fn all_refused_is_refused_at_once() {
     inside("all_refused_is_refused_at_once", |namespace| {
         namespace.hosts(&[("h", &["::1", "127.0.0.1", OWN_V6, OWN_V4])]);
-        let (result, timeline) = connect("h");
+        let (result, _) = connect("h");
         let error = result.unwrap_err();
         assert!(error.is_refused());
-        assert!(timeline.elapsed < timeline.resolution.unwrap().end + LOCAL_ATTEMPT_DELAY);
+        assert!(once(|| {
+            let (_, timeline) = connect("h");
+            timeline.attempts[1..].iter().all(|attempt| attempt.reason == Reason::PreviousAttemptFailed)
+        }));
         let text = error.to_string();
         for address in [
             "[::1]:4200 refused",
@@ -193,6 +208,24 @@ fn all_refused_is_refused_at_once() {
         ] {
             assert!(text.contains(address), "{text}");
         }
+    });
+}
+
+/// Of several failures the one that tells most decides, and its OS error is the source.
+#[test]
+fn the_failure_that_tells_most_is_the_source() {
+    inside("the_failure_that_tells_most_is_the_source", |namespace| {
+        namespace::run("ip route add prohibit 198.18.1.0/24");
+        namespace::run("ip route add unreachable 198.18.2.0/24");
+        namespace.hosts(&[("mixed", &["127.0.0.1", "198.18.2.1", "198.18.1.1"])]);
+        let (result, timeline) = connect("mixed");
+        let error = result.unwrap_err();
+        assert!(error.is_not_permitted(), "{error}");
+        let came_to: Vec<_> = timeline.attempts.iter().map(|attempt| attempt.outcome).collect();
+        assert_eq!(came_to, [Outcome::Refused, Outcome::Unreachable, Outcome::NotPermitted]);
+        let source = error.source().unwrap().downcast_ref::<std::io::Error>().unwrap();
+        assert_eq!(source.raw_os_error(), timeline.attempts[2].os_error.map(|error| error.code));
+        assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
     });
 }
 
@@ -267,7 +300,7 @@ fn the_limit_covers_a_mute_resolver() {
         let error = result.unwrap_err();
         assert!(error.is_timed_out(), "{error:?}");
         assert!(error.to_string().contains("before any address was tried"), "{error}");
-        assert!(timeline.elapsed >= limit && timeline.elapsed < limit * 2, "{timeline:?}");
+        assert!(timeline.elapsed >= limit && timeline.elapsed < NAME_SERVER_PATIENCE, "{timeline:?}");
         assert_eq!(timeline.resolution.unwrap().failure, Some(Outcome::TimedOut));
         // getaddrinfo cannot be stopped, so the question is still being asked; but questions do not pile up.
         let connector = Connector::new().connect_timeout(Duration::from_millis(2));

@@ -8,6 +8,7 @@ use super::left_out;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 /// Set in the program that runs inside.
@@ -18,6 +19,9 @@ pub(crate) const OWN_V6: &str = "2001:2::1";
 /// Addresses that nobody has, one or several hops away for all the host knows: what is sent there is lost.
 pub(crate) const SILENT_V4: [&str; 3] = ["198.18.0.254", "198.18.0.253", "198.18.0.252"];
 pub(crate) const SILENT_V6: [&str; 3] = ["2001:2::fe", "2001:2::fd", "2001:2::fc"];
+
+/// How long the OS's resolver waits for [`Namespace::name_server`].
+pub(crate) const NAME_SERVER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The namespace this process runs in.
 pub(crate) struct Namespace {
@@ -97,7 +101,10 @@ impl Namespace {
 
     /// The name server that is asked, with one question that is never given up.
     pub(crate) fn name_server(&mut self, address: &str) {
-        self.mount("/etc/resolv.conf", &format!("nameserver {address}\noptions timeout:30 attempts:1\n"));
+        self.mount(
+            "/etc/resolv.conf",
+            &format!("nameserver {address}\noptions timeout:{} attempts:1\n", NAME_SERVER_PATIENCE.as_secs()),
+        );
     }
 
     /// Drops every SYN to `address` as it comes in. False: said to be left out, for there is no nft here.
@@ -174,7 +181,7 @@ pub(crate) fn at(address: &str, port: u16) -> SocketAddr {
 pub(crate) fn wait_for_syn_sent(count: usize) {
     // The fourth field of /proc/net/tcp is the state, 02 for SYN_SENT.
     let syn_sent = |line: &str| line.split_ascii_whitespace().nth(3) == Some("02");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(10);
     while std::fs::read_to_string("/proc/net/tcp")
         .expect("the table")
         .lines()
@@ -182,7 +189,7 @@ pub(crate) fn wait_for_syn_sent(count: usize) {
         .count()
         < count
     {
-        assert!(std::time::Instant::now() < deadline, "no {count} connects under way");
+        assert!(Instant::now() < deadline, "no {count} connects under way");
         std::thread::yield_now();
     }
 }
