@@ -202,7 +202,7 @@ mod in_a_namespace {
         }
         let (_server, address) = listener(V4);
         let before = getrlimit(Resource::Nofile);
-        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before.clone() }).unwrap();
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).unwrap();
         let error = connect(address, None).unwrap_err();
         setrlimit(Resource::Nofile, before).unwrap();
         assert_eq!(error.outcome(), Outcome::Exhausted);

@@ -55,7 +55,7 @@ fn run(name: &str, flags: UnshareFlags, test: impl FnOnce() + Send) {
                     test();
                 }
                 Err(errno) => {
-                    left_out(name, &format!("a private network namespace is not permitted ({errno})"))
+                    left_out(name, &format!("a private network namespace is not permitted ({errno})"));
                 }
             }
         };
