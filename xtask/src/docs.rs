@@ -21,6 +21,9 @@ pub(crate) struct Options {
 const DOCUMENTS: &[(&str, &[&str])] = &[
     ("docs/FINDINGS.md", &["explain", "--markdown"]),
     ("schema/report.schema.json", &["schema", "doctor"]),
+    ("schema/connect.schema.json", &["schema", "connect"]),
+    ("schema/checks.schema.json", &["schema", "checks"]),
+    ("schema/error.schema.json", &["schema", "error"]),
 ];
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, String> {

@@ -16,10 +16,11 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Colour in what is printed. `auto`: on a terminal, unless NO_COLOR or TERM=dumb; CLICOLOR_FORCE turns it on.
+    /// Colour: auto, always or never
+    ///
+    /// `auto`: on a terminal, unless NO_COLOR is set or TERM is dumb; CLICOLOR_FORCE=1 turns it on anywhere.
     #[arg(long, value_name = "WHEN", global = true, env = "UNSTALL_COLOR", hide_env_values = true)]
-    #[arg(value_enum, default_value_t, hide_possible_values = true)]
-    #[arg(help = "Colour: auto, always or never", display_order = 900)]
+    #[arg(value_enum, default_value_t, hide_possible_values = true, display_order = 900)]
     pub(crate) color: When,
 }
 
@@ -201,6 +202,26 @@ pub(crate) enum Document {
 pub(crate) struct Typed {
     pub(crate) text: String,
     pub(crate) target: Target,
+}
+
+impl Arguments {
+    /// What the parser cannot see: an address of a family that was excluded.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let (family, targets) = match &self.command {
+            Command::Doctor(doctor) => {
+                (&doctor.family, doctor.targets.iter().map(|typed| &typed.target).collect::<Vec<_>>())
+            }
+            Command::Connect(connect) => (&connect.family, vec![&connect.target]),
+            _ => return None,
+        };
+        let family = family.choice();
+        let excluded = |target: &&&Target| target.address().is_some_and(|address| !family.allows(address));
+        let target = targets.iter().find(excluded)?;
+        let (is, allowed) = if family == Family::V6 { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+        Some(format!(
+            "{target} is an {is} address, and only {allowed} may be tried: leave out the family, or give a name"
+        ))
+    }
 }
 
 impl FamilyArguments {

@@ -4,13 +4,12 @@ use crate::args::Connect;
 use crate::document::{self, ConnectReport};
 use crate::exit::Exit;
 use crate::output;
-use crate::terminal::Terminal;
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use unstall::{Connector, Outcome, Timeline};
 use unstall_core::text;
-use unstall_doctor::report::Header;
+use unstall_doctor::report::{Header, Style};
 
-pub(crate) fn run(arguments: &Connect, terminal: Terminal, line: &[String]) -> Exit {
+pub(crate) fn run(arguments: &Connect, style: Style, line: &[String]) -> Exit {
     let header = Header::now(line.to_vec());
     let connector = Connector::new().connect_timeout(arguments.timeout).family(arguments.family.choice());
     let (connected, timeline) = connector.connect_timeline(&arguments.target);
@@ -27,13 +26,13 @@ pub(crate) fn run(arguments: &Connect, terminal: Terminal, line: &[String]) -> E
         return output::result(&document::to_json(&ConnectReport::new(header, timeline, sentence)), exit);
     }
     let heading = sentence.map_or_else(|| connected_to(&timeline), |sentence| in_style(BAD, &sentence));
-    output::styled(&format!("{heading}\n{}", timeline.text(terminal.width, terminal.charset)), exit)
+    output::styled(&format!("{heading}\n{}", timeline.text(style.width, style.charset)), exit)
 }
 
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
+const GOOD: anstyle::Style = AnsiColor::Green.on_default().bold();
+const BAD: anstyle::Style = AnsiColor::Red.on_default().bold();
 
-fn in_style(style: Style, text: &str) -> String {
+fn in_style(style: anstyle::Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 

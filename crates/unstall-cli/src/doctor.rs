@@ -5,14 +5,14 @@ use crate::document::{self, CheckList};
 use crate::exit::Exit;
 use crate::output;
 use crate::progress::Progress;
-use crate::terminal::Terminal;
-use unstall_doctor::report::Header;
+use unstall_doctor::report::{Header, Style};
 use unstall_doctor::{CheckInfo, Doctor, Event, ExitStatus, Options, Selection};
 
-pub(crate) fn run(arguments: Arguments, terminal: Terminal, line: &[String]) -> Exit {
+pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
     let options = Options {
         samples: arguments.samples,
         timeout: arguments.timeout,
+        family: arguments.family.choice(),
         checks: if arguments.checks.is_empty() { Selection::All } else { Selection::Only(arguments.checks) },
         command: line.to_vec(),
         ..Options::default()
@@ -34,13 +34,12 @@ pub(crate) fn run(arguments: Arguments, terminal: Terminal, line: &[String]) -> 
         ExitStatus::Found => Exit::Found,
         ExitStatus::NotMeasured => Exit::CouldNot,
     };
-    let text =
-        if arguments.json.json { report.to_json() } else { format!("{terminal:?} {:?}\n", report.summary) };
+    let text = if arguments.json.json { report.to_json() } else { report.text(style) };
     output::result(&text, exit)
 }
 
 /// `--list-checks`: each check with what it measures and can find.
-pub(crate) fn list_checks(json: bool, terminal: Terminal, line: &[String]) -> Exit {
+pub(crate) fn list_checks(json: bool, style: Style, line: &[String]) -> Exit {
     let checks = unstall_doctor::list_checks();
     let text = if json {
         document::to_json(&CheckList::new(Header::now(line.to_vec()), &checks))
@@ -48,8 +47,8 @@ pub(crate) fn list_checks(json: bool, terminal: Terminal, line: &[String]) -> Ex
         let (of_target, of_machine): (Vec<_>, Vec<_>) = checks.iter().partition(|check| check.of_target);
         format!(
             "Checks of this machine:\n{}\n\nChecks of a target:\n{}\n",
-            described(&of_machine, terminal.width),
-            described(&of_target, terminal.width)
+            described(&of_machine, style.width),
+            described(&of_target, style.width)
         )
     };
     output::result(&text, Exit::Ok)

@@ -23,7 +23,7 @@ const PAGES: &[Page] = &[
             ("unstall doctor", "what stalls on this machine"),
             ("unstall doctor localhost:3000", "what stalls on the way to a server"),
             ("unstall connect localhost:3000", "one connect, every attempt of it"),
-            ("unstall explain connect-family-mismatch", "what a finding means and how to fix it"),
+            ("unstall explain listens-on-other-address", "what a finding means and how to fix it"),
         ],
         exit_codes: exit::DOCTOR,
     },

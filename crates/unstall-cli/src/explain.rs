@@ -3,18 +3,18 @@
 use crate::args::Explain;
 use crate::exit::Exit;
 use crate::output;
-use crate::terminal::Terminal;
 use textwrap::Options;
 use unstall::Outcome;
 use unstall_doctor::findings;
+use unstall_doctor::report::Style;
 
-pub(crate) fn run(options: &Explain, terminal: Terminal) -> Exit {
+pub(crate) fn run(options: &Explain, style: Style) -> Exit {
     if options.markdown {
         return output::result(&findings::markdown(), Exit::Ok);
     }
-    let Some(id) = &options.id else { return output::result(&list(), Exit::Ok) };
+    let Some(id) = &options.id else { return output::result(&list(style.width), Exit::Ok) };
     match unstall_doctor::explain(id) {
-        Ok(text) => output::result(&wrapped(&text, terminal.width), Exit::Ok),
+        Ok(text) => output::result(&wrapped(&text, style.width), Exit::Ok),
         Err(unknown) => {
             output::note(&format!("{unknown} (unstall explain --list lists them)"));
             Exit::Usage
@@ -22,13 +22,16 @@ pub(crate) fn run(options: &Explain, terminal: Terminal) -> Exit {
     }
 }
 
-/// Every id with the first line of its text.
-fn list() -> String {
-    let ids = findings::all().map(|entry| entry.id).chain(Outcome::ALL.into_iter().map(Outcome::id));
-    let rows: Vec<(&str, String)> = ids.map(|id| (id, first_line(id))).collect();
-    let widest = rows.iter().map(|(id, _)| id.len()).max().unwrap_or_default();
-    let lines: Vec<String> = rows.iter().map(|(id, line)| format!("{id:<widest$}  {line}")).collect();
-    lines.join("\n") + "\n"
+/// Every id with the first line of its text. An outcome that has a finding's name is explained by the finding.
+fn list(width: usize) -> String {
+    let findings: Vec<&str> = findings::all().map(|entry| entry.id).collect();
+    let outcomes = Outcome::ALL.into_iter().map(Outcome::id).filter(|id| !findings.contains(id));
+    let ids: Vec<&str> = findings.iter().copied().chain(outcomes).collect();
+    let column = ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2;
+    let hanging = " ".repeat(column);
+    let options = Options::new(width).subsequent_indent(&hanging);
+    let lines = ids.iter().map(|id| textwrap::fill(&format!("{id:<column$}{}", first_line(id)), &options));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// The line after the heading.
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_id_has_a_line() {
-        for line in list().lines() {
+        for line in list(usize::MAX).lines() {
             assert!(line.split_whitespace().count() > 2, "{line}");
         }
     }

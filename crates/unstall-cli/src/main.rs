@@ -21,11 +21,11 @@ mod usage;
 
 use args::{Arguments, Command};
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 use exit::Exit;
 use std::env;
 use std::iter;
 use std::process::ExitCode;
-use terminal::Terminal;
 
 fn main() -> ExitCode {
     // Where the program lies is nobody's business in a report that is passed on.
@@ -35,21 +35,29 @@ fn main() -> ExitCode {
 
 /// Does what the command line says. `line` is the command line as the report quotes it.
 fn run(line: &[String]) -> Exit {
-    let matches = args::command().try_get_matches();
-    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+    let arguments = match parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::answer(&error, line),
     };
-    let terminal = Terminal::of_stdout(arguments.color);
+    let style = terminal::of_stdout(arguments.color);
     match arguments.command {
         Command::Doctor(options) if options.list_checks => {
-            doctor::list_checks(options.json.json, terminal, line)
+            doctor::list_checks(options.json.json, style, line)
         }
-        Command::Doctor(options) => doctor::run(options, terminal, line),
-        Command::Connect(options) => connect::run(&options, terminal, line),
-        Command::Explain(options) => explain::run(&options, terminal),
+        Command::Doctor(options) => doctor::run(options, style, line),
+        Command::Connect(options) => connect::run(&options, style, line),
+        Command::Explain(options) => explain::run(&options, style),
         Command::Completions(options) => print::completions(options.shell),
         Command::Man(options) => man::run(options.out.as_deref()),
         Command::Schema(options) => print::schema(options.of),
+    }
+}
+
+fn parse() -> Result<Arguments, clap::Error> {
+    let mut command = args::command();
+    let arguments = Arguments::from_arg_matches(&command.try_get_matches_from_mut(env::args_os())?)?;
+    match arguments.contradiction() {
+        Some(sentence) => Err(command.error(ErrorKind::ArgumentConflict, sentence)),
+        None => Ok(arguments),
     }
 }

@@ -6,17 +6,7 @@ use std::env;
 use std::io::{self, IsTerminal};
 use terminal_size::{Width, terminal_size};
 use unstall_core::text::Charset;
-
-/// What stdout can show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terminal {
-    /// Whether to use colour.
-    pub(crate) color: bool,
-    /// Which characters come out right.
-    pub(crate) charset: Charset,
-    /// How many columns a line may have.
-    pub(crate) width: usize,
-}
+use unstall_doctor::report::Style;
 
 /// Lines are no longer than this, however wide the terminal is: people read columns, not lines.
 const MAX_WIDTH: u16 = 100;
@@ -24,20 +14,18 @@ const MAX_WIDTH: u16 = 100;
 /// Below this nothing can be laid out: lines are left to the terminal to break.
 const MIN_WIDTH: u16 = 40;
 
-impl Terminal {
-    /// What stdout can show, given what the person asked for.
-    pub(crate) fn of_stdout(color: When) -> Self {
-        match color {
-            When::Auto => ColorChoice::Auto,
-            When::Always => ColorChoice::Always,
-            When::Never => ColorChoice::Never,
-        }
-        .write_global();
-        Self {
-            color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-            charset: charset(|name| env::var(name).ok(), cfg!(windows), io::stdout().is_terminal()),
-            width: width(terminal_size().map(|(Width(columns), _)| columns)),
-        }
+/// What stdout can show, given what the person asked for.
+pub(crate) fn of_stdout(color: When) -> Style {
+    match color {
+        When::Auto => ColorChoice::Auto,
+        When::Always => ColorChoice::Always,
+        When::Never => ColorChoice::Never,
+    }
+    .write_global();
+    Style {
+        color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+        charset: charset(|name| env::var(name).ok(), cfg!(windows), io::stdout().is_terminal()),
+        width: width(terminal_size().map(|(Width(columns), _)| columns)),
     }
 }
 

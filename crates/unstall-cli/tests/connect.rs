@@ -14,6 +14,59 @@ fn result(run: &Run) -> Value {
     document["results"][0].clone()
 }
 
+/// Text with times, ports and bars masked, and each run of blanks as one: what differs from run to run.
+fn masked(text: &str, port: u16) -> String {
+    let text = text.replace(&format!(":{port}"), ":PORT");
+    let line = |line: &str| {
+        let words: Vec<&str> =
+            line.split_whitespace().filter(|word| !word.contains(['\u{2588}', '\u{2502}'])).collect();
+        let is_time = |at: usize| {
+            words[at].parse::<f64>().is_ok() && words.get(at + 1).is_some_and(|unit| unit.starts_with("ms"))
+        };
+        let masked = words.iter().enumerate().map(|(at, word)| if is_time(at) { "TIME" } else { word });
+        masked.collect::<Vec<_>>().join(" ")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A document with what differs from run to run and machine to machine masked.
+fn masked_document(value: &mut Value, port: u16) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::Number(_) if name.ends_with("_ns") => *value = json!("NS"),
+                    Value::String(_)
+                        if ["started_at", "version", "kernel", "os", "arch"].contains(&name.as_str()) =>
+                    {
+                        *value = json!(name.to_uppercase());
+                    }
+                    _ => masked_document(value, port),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| masked_document(value, port)),
+        Value::String(text) => *text = masked(text, port),
+        _ => {}
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn text_and_json_as_they_were() {
+    let server = testing::v4_only().expect("a server");
+    let refused = testing::refused().expect("a port");
+    for (name, server) in [("connected", &server), ("refused", &refused)] {
+        let target = server.addr().to_string();
+        let text = unstall(&["connect", &target]).stdout;
+        insta::assert_snapshot!(format!("{name}_text"), masked(&text, server.port()));
+        let mut json = document(&unstall(&["connect", "--json", &target]), "connect");
+        masked_document(&mut json, server.port());
+        let json = serde_json::to_string_pretty(&json).expect("it was JSON");
+        insta::assert_snapshot!(format!("{name}_json"), json);
+    }
+}
+
 /// The outcome of each attempt.
 fn outcomes(result: &Value) -> Vec<&str> {
     let attempts = result["attempts"].as_array().expect("attempts");

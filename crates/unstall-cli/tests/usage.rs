@@ -18,6 +18,8 @@ const BAD: &[(&[&str], &[&str])] = &[
     (&["connect", ":80", "--timeout=0s"], &["more than zero"]),
     (&["connect", ":80", "--family", "v5"], &["v5", "any", "v4", "v6"]),
     (&["connect", "-4", "-6", ":80"], &["-4", "-6"]),
+    (&["connect", "-6", "127.0.0.1:80"], &["127.0.0.1:80 is an IPv4 address", "only IPv6"]),
+    (&["doctor", "--family=v4", ":80", "[::1]:80"], &["[::1]:80 is an IPv6 address", "only IPv4"]),
     (&["doctor", "--check", "no-such-check"], &["no-such-check", "--list-checks"]),
     (&["doctor", "--samples", "0"], &["1 to 100000"]),
     (&["doctor", "--samples", "many"], &["1 to 100000"]),

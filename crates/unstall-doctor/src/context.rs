@@ -1,6 +1,7 @@
 //! What a person may set, and what a check is given.
 
 use std::time::{Duration, Instant};
+use unstall_core::race::Family;
 
 /// How the doctor works.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct Options {
     /// How long one connect, one exchange or one lookup may take before it counts as unanswered. Default 3 s: more than
     /// the 2.03 s that Windows takes to report a refusal.
     pub timeout: Duration,
+    /// Which of a target's addresses are tried. Default both families.
+    pub family: Family,
     /// Which checks run.
     pub checks: crate::doctor::Selection,
     /// Whether the lab emulates another system around this process: what is measured is then labelled `emulated`.
@@ -32,6 +35,7 @@ impl Default for Options {
         Self {
             samples: Self::SAMPLES,
             timeout: Self::TIMEOUT,
+            family: Family::Any,
             checks: crate::doctor::Selection::All,
             emulated: false,
             command: Vec::new(),

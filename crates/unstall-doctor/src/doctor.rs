@@ -103,7 +103,7 @@ impl Doctor {
     pub fn run_targets(&self, targets: &[(String, Target)], mut on_event: impl FnMut(Event<'_>)) -> Report {
         let mut session = Session::new(&self.options, checks::target::CHECKS.len() * targets.len());
         for (typed, target) in targets {
-            let subject = Arc::new(checks::target::Subject::new(target.clone()));
+            let subject = Arc::new(checks::target::Subject::new(target.clone(), self.options.family));
             session.checks(checks::target::CHECKS, &subject, Some(typed), &mut on_event);
         }
         session.report()

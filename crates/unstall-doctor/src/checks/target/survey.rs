@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use unstall_core::listener::Listener;
 use unstall_core::locality::{is_local_by, is_localhost_name, unspecified_to_loopback};
 use unstall_core::outcome::Outcome;
+use unstall_core::race::Family;
 use unstall_core::target::{Host, Target};
 use unstall_sys::connect::{AttemptSet, Options, Started};
 use unstall_sys::{Error, addresses, listeners, resolve};
@@ -24,6 +25,8 @@ const LOCAL_PATIENCE: Duration = Duration::from_millis(2600);
 pub(crate) struct Subject {
     /// What the person typed, made a target.
     pub(crate) target: Target,
+    /// Which of its addresses are tried.
+    family: Family,
     names: OnceLock<Names>,
     probes: OnceLock<Result<Vec<Probe>, String>>,
     listening: OnceLock<Listening>,
@@ -115,8 +118,8 @@ struct OwnerSchema {
 }
 
 impl Subject {
-    pub(crate) fn new(target: Target) -> Self {
-        Self { target, names: OnceLock::new(), probes: OnceLock::new(), listening: OnceLock::new() }
+    pub(crate) fn new(target: Target, family: Family) -> Self {
+        Self { target, family, names: OnceLock::new(), probes: OnceLock::new(), listening: OnceLock::new() }
     }
 
     /// The addresses of the target's host.
@@ -130,7 +133,7 @@ impl Subject {
         self.listening();
         let probes = self.probes.get_or_init(|| {
             let names = self.names(context);
-            probe_all(names, context.timeout()).map_err(|error| error.to_string())
+            probe_all(names, self.family, context.timeout()).map_err(|error| error.to_string())
         });
         probes.as_deref().map_err(String::as_str)
     }
@@ -202,12 +205,14 @@ fn is_local(address: SocketAddr) -> bool {
     is_local_by(unspecified_to_loopback(address).ip(), addresses::is_own)
 }
 
-/// Connects to every address at the same time, each alone in its outcome.
-fn probe_all(names: &Names, limit: Duration) -> Result<Vec<Probe>, Error> {
+/// Connects to every address of the family at the same time, each alone in its outcome.
+fn probe_all(names: &Names, family: Family, limit: Duration) -> Result<Vec<Probe>, Error> {
     let mut set = AttemptSet::new();
     let mut probes: Vec<Probe> = Vec::new();
     let mut starts: Vec<Instant> = Vec::new();
-    for (key, (address, from_resolver)) in names.all().enumerate() {
+    for (key, (address, from_resolver)) in
+        names.all().filter(|(address, _)| family.allows(*address)).enumerate()
+    {
         let local = is_local(address);
         // What the OS does by default is what the person's programs get.
         let options = Options {
@@ -278,21 +283,21 @@ mod tests {
     fn an_address_is_not_resolved_and_probed_alone() {
         let server = TcpListener::bind("127.0.0.1:0").expect("a listener");
         let address = server.local_addr().expect("an address");
-        let subject = Subject::new(address.try_into().expect("a target"));
+        let subject = Subject::new(address.try_into().expect("a target"), Family::Any);
         let context = context();
         let names = subject.names(&context);
         assert_eq!((&names.name, names.elapsed_ns, &names.addresses[..]), (&None, None, &[address][..]));
         let probes = subject.probes(&context).expect("probes");
         assert_eq!((probes.len(), probes[0].outcome, probes[0].local), (1, Outcome::Connected, true));
         drop(server);
-        let refused = Subject::new(address.try_into().expect("a target"));
+        let refused = Subject::new(address.try_into().expect("a target"), Family::Any);
         let probes = refused.probes(&context).expect("probes");
         assert_eq!((probes[0].outcome, probes[0].os_error.is_some()), (Outcome::Refused, true));
     }
 
     #[test]
     fn a_localhost_name_is_completed_without_the_resolver() {
-        let subject = Subject::new("app.localhost:4200".parse().expect("a target"));
+        let subject = Subject::new("app.localhost:4200".parse().expect("a target"), Family::Any);
         let names = subject.names(&context()).clone();
         let all: Vec<_> = names.all().map(|(address, _)| address.ip()).collect();
         assert!(
