@@ -1,35 +1,56 @@
 //! TCP connects, listener tables and host facts behind one contract.
 //!
 //! This is the only crate of unstall with unsafe code. Each capability is a module; each module has one file per
-//! platform that fulfils the same contract:
+//! platform, which fulfils the contract that the module's own page states:
 //!
-//! | module | contract | Linux | other Unix (also run on Linux by `--cfg unstall_portable`) |
-//! |---|---|---|---|
-//! | [`connect`] | `connect_blocking`, `AttemptSet`, `prepare` | `linux.rs` | `unix.rs` |
-//! | [`resolve`] | `resolve` | std's getaddrinfo | the same |
-//! | [`listeners`] | `table` | sock_diag, else /proc/net/tcp | unknown |
-//! | [`addresses`] | `own` | getifaddrs | the same |
-//! | [`ports`] | `ephemeral_range`, `time_wait` | /proc, sock_diag | unknown |
-//! | [`host`] | `facts` | uname, /proc | uname |
+//! | module | offers | Linux | any other Unix | Windows |
+//! |---|---|---|---|---|
+//! | [`connect`] | `connect_blocking`, `AttemptSet`, `prepare` | non-blocking in one call, IP_LOCAL_PORT_RANGE | fcntl, both ends compared | ConnectEx |
+//! | [`resolve`] | `resolve`, `resolve_detailed`, `ask_os` | getaddrinfo | the same | getaddrinfo |
+//! | [`listeners`] | `table`, `without_owners`, `peers` | sock_diag, else /proc/net/tcp | unknown | GetExtendedTcpTable |
+//! | [`addresses`] | `own`, `is_own` | getifaddrs | the same | GetAdaptersAddresses |
+//! | [`ports`] | `ephemeral_range`, `per_destination`, `time_wait` | /proc, sock_diag | unknown | netsh, GetExtendedTcpTable |
+//! | [`host`] | `facts` | uname, /proc | uname | RtlGetVersion |
+//! | [`clock`] | `resolution`, `Timer` | clock_getres | the same | QueryPerformanceFrequency |
 //!
-//! What the OS does not tell is `None`, never 0 or false.
+//! What the OS does not tell is `None` or an error, never 0 or false. On Linux all of it is about the network namespace of the
+//! calling thread.
+//!
+//! # Secondary paths
+//!
+//! What runs only where something is missing can be run anywhere, and is by the tests, with `RUSTFLAGS="--cfg ..."`:
+//!
+//! | flag | what is run |
+//! |---|---|
+//! | `unstall_portable` | the files for any other Unix, on Linux |
+//! | `unstall_no_port_range` | a kernel before 6.3: self-connects are detected, not prevented |
+//! | `unstall_no_sock_diag` | the listener table from /proc/net/tcp |
+//! | `unstall_no_listener_table` | no listener table |
+//!
+//! # The contract in short
 //!
 //! ```text
-//! pub struct Error { operation, address: Option<SocketAddr>, source: io::Error }      .outcome() -> Outcome, .os_error() -> Option<OsError>
+//! Error                                     .operation() .address() .outcome() .os_error() .kind(), into io::Error
 //! connect::Options { nodelay: bool, syn_retransmissions: SynRetransmissions, local: bool }
 //! connect::connect_blocking(SocketAddr, &Options, limit: Option<Duration>) -> (Prepared, Result<TcpStream, Error>)
-//!     the shortest way to one address: socket, connect, TCP_NODELAY; with a limit also poll and one call to make it blocking again
-//! connect::AttemptSet<K: Copy + Eq>     inline room for 6, allocates only beyond
-//!     .start(K, SocketAddr, &Options) -> (Prepared, Result<Started, Error>)   Started::{Connected(TcpStream), Pending}
-//!     .wait(timeout: Option<Duration>) -> Result<Option<(K, Result<TcpStream, Error>)>, Error>   the streams are blocking; None: time-out
-//!     .cancel(K)   closes it;  dropping the set closes all
-//! connect::prepare(socket: BorrowedFd/BorrowedSocket, SocketAddr, SynRetransmissions) -> Prepared
+//! connect::AttemptSet<K: Copy + Eq>         room for 6, allocates only beyond; dropping it closes all
+//!     .start(K, SocketAddr, &Options)       -> (Prepared, Result<Started, Error>)   Started::{Connected(TcpStream), Pending}
+//!     .wait(timeout: Option<Duration>)      -> Result<Option<Ended<K>>, Error>      Ended<K> = (K, Result<TcpStream, Error>)
+//!     .cancel(K)  .len()  .is_empty()
+//! connect::prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared    SocketRef: BorrowedFd or BorrowedSocket
 //! resolve::resolve(&Target, limit: Option<Duration>) -> Result<Vec<SocketAddr>, Error>   in the OS's order, zones resolved
-//! listeners::table(port: Option<u16>) -> Result<Table, Error>   Table { source: Source, listeners: Vec<core::listener::Listener> }
-//! addresses::own() -> Result<Vec<IpAddr>, Error>;  addresses::is_own(IpAddr) -> bool   cached for about a second
-//! ports::ephemeral_range() -> Result<RangeInclusive<u16>, Error>;  ports::time_wait() -> Result<BTreeMap<SocketAddr, u32>, Error>
-//! host::facts() -> Facts { os, kernel, arch, container: Option<..>, wsl: Option<..>, somaxconn: Option<u32>, tcp_abort_on_overflow: Option<bool>, ... }
-//! clock::resolution() -> Option<Duration>
+//! resolve::resolve_detailed(&Target, limit) -> Result<Answer, Error>         Answer { addresses, origin: Origin, os_error }
+//! resolve::ask_os(&str, u16, limit)         -> Result<Vec<SocketAddr>, Error>            without the rules for localhost
+//! listeners::table(Option<u16>)             -> Result<Table, Error>          Table { source: Source, listeners: Vec<Listener> }
+//! listeners::without_owners(Option<u16>)    -> Result<Table, Error>
+//! listeners::peers(u16)                     -> Result<Peers, Error>          Peers { established, waiting, .. }
+//! addresses::own()                          -> Result<Vec<IpAddr>, Error>
+//! addresses::is_own(IpAddr)                 -> bool                          cached for about a second
+//! ports::ephemeral_range()                  -> Result<RangeInclusive<u16>, Error>
+//! ports::per_destination()                  -> Result<BTreeMap<SocketAddr, Taken>, Error>   Taken { established, time_wait }
+//! ports::time_wait()                        -> Result<BTreeMap<SocketAddr, u32>, Error>
+//! host::facts()                             -> Facts
+//! clock::resolution()                       -> Option<Duration>
 //! ```
 
 #![allow(unsafe_code)]

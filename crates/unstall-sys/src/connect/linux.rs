@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// `include/uapi/linux/in.h`; the libc crate does not name it yet.
 const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
 
+/// A failed connect is POLLERR and POLLHUP (tcp_poll in net/ipv4/tcp.c), so POLLOUT alone is success.
+pub(super) const POLL_TELLS_FAILURES: bool = true;
+
 /// The kernel has answered that it does not know the option.
 static UNKNOWN_OPTION: AtomicBool = AtomicBool::new(cfg!(unstall_no_port_range));
 

@@ -17,13 +17,27 @@
 //!
 //! # System calls on Linux
 //!
-//! | | calls |
+//! | connect | calls |
 //! |---|---|
 //! | without limit | socket, connect, setsockopt(TCP_NODELAY) |
 //! | with a limit | socket, connect, poll, setsockopt(TCP_NODELAY), ioctl(FIONBIO) |
+//! | an attempt of a set | the same; poll looks at all that are pending |
+//! | refused, without limit | socket, connect, close |
+//! | refused, with a limit | socket, connect, poll, getsockopt(SO_ERROR), close |
 //!
-//! A local destination port within the ephemeral range costs one setsockopt(IP_LOCAL_PORT_RANGE) more, before connect;
-//! where the kernel (before 6.3) has no such option, one getsockname after it.
+//! A local connect that is not over at once (its server's queue is full) polls a second time. A local destination port within the
+//! ephemeral range costs one setsockopt(IP_LOCAL_PORT_RANGE) more, before connect; where the kernel (before 6.3) has no such
+//! option, one getsockname after it. The range is read once a second at most (open, read, close). `tests/syscalls.rs`
+//! counts them.
+//!
+//! # Self-connects
+//!
+//! A connect to a closed port of this host can meet itself when the kernel picks the destination port as source port. It then
+//! "succeeds", and holds the port against the server that should listen there. On Linux the destination port is taken out of the
+//! ports that the kernel picks from: the larger side of the range around it is used first, then the other, so every port stays
+//! in use but that one. Elsewhere both ends are compared; a socket that met itself is closed without a TIME_WAIT and reported as
+//! [`Outcome::SelfConnected`](unstall_core::outcome::Outcome::SelfConnected). A range that an administrator has moved in the last
+//! second is guarded by its old bounds.
 
 use crate::error::Error;
 use std::net::{SocketAddr, TcpStream};

@@ -6,6 +6,10 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::net::SocketAddr;
 
+/// POSIX does not say how poll shows a failed connect, and not every system shows it by POLLERR or POLLHUP; so whether there is
+/// a peer is asked too.
+pub(super) const POLL_TELLS_FAILURES: bool = false;
+
 pub(super) fn open(family: AddressFamily, mode: Mode) -> Result<OwnedFd, Errno> {
     let socket = socket(family, SocketType::STREAM, None)?;
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
@@ -23,6 +27,7 @@ pub(super) fn open(family: AddressFamily, mode: Mode) -> Result<OwnedFd, Errno> 
 #[derive(Debug)]
 pub(super) struct SourcePort;
 
+#[expect(clippy::unused_self, reason = "the contract is that of linux.rs")]
 impl SourcePort {
     pub(super) fn guard(_socket: &OwnedFd, _address: &SocketAddr, _local: bool) -> Self {
         Self

@@ -70,21 +70,24 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
+    /// The listener on `address`, as `each` shows it.
+    fn row(address: SocketAddr, each: Each) -> Row {
+        let mut rows = Vec::new();
+        each(&[State::Listen], Some(address.port()), &mut |row| rows.push(row)).unwrap();
+        rows.into_iter().find(|row| row.local == address).unwrap()
+    }
+
+    type Each = fn(&[State], Option<u16>, &mut dyn FnMut(Row)) -> std::io::Result<()>;
+
     /// The fallback sees what the kernel's listing sees, where it tells the same.
     #[test]
     fn both_sources_agree() {
         for ip in ["127.0.0.1", "::1"] {
             let server = TcpListener::bind((ip, 0)).unwrap();
             let address = server.local_addr().unwrap();
-            let collect = |each: fn(&[State], Option<u16>, &mut dyn FnMut(Row)) -> std::io::Result<()>| {
-                let mut rows = Vec::new();
-                each(&[State::Listen], Some(address.port()), &mut |row| rows.push(row)).unwrap();
-                rows.into_iter().find(|row| row.local == address).unwrap()
-            };
-            let netlink = collect(sock_diag::each);
-            let proc = collect(proc_net::each);
+            let netlink = row(address, sock_diag::each);
             assert!(netlink.backlog.is_some());
-            assert_eq!(proc, Row { backlog: None, v6_only: None, ..netlink });
+            assert_eq!(row(address, proc_net::each), Row { backlog: None, v6_only: None, ..netlink });
         }
     }
 }
