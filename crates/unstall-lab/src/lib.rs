@@ -32,6 +32,7 @@ mod lab;
 pub mod opt_out;
 mod profile;
 mod program;
+pub mod scenario;
 mod schedule;
 
 pub use engine::{Counts, Engine, EngineChoice};

@@ -4,7 +4,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The index of `lo` in every network namespace.
 pub(crate) const LOOPBACK: u32 = 1;
@@ -42,10 +42,16 @@ impl Links {
 
     /// Gives `lo` one more address. That it has it already is no error.
     pub(crate) fn add_to_loopback(&self, address: IpAddr) -> Result<(), Errno> {
-        match self.ask(&new_address(LOOPBACK, address)) {
+        match self.ask(&new_address(LOOPBACK, address, address)) {
             Err(Errno::EXIST) => Ok(()),
             other => other,
         }
+    }
+
+    /// Brings a point-to-point device up, with this host's address and that of the other end.
+    pub(crate) fn link_to(&self, index: u32, near: Ipv4Addr, far: Ipv4Addr) -> Result<(), Errno> {
+        self.ask(&link_up(index))?;
+        self.ask(&new_address(index, near.into(), far.into()))
     }
 
     fn ask(&self, message: &[u8]) -> Result<(), Errno> {
@@ -78,18 +84,20 @@ fn link_up(index: u32) -> Vec<u8> {
     message(RTM_NEWLINK, 0, &body)
 }
 
-/// `struct ifaddrmsg`: family, prefix length, flags, scope, index; then the address twice.
-fn new_address(index: u32, address: IpAddr) -> Vec<u8> {
-    let (family, octets) = match address {
-        IpAddr::V4(v4) => (AF_INET, v4.octets().to_vec()),
-        IpAddr::V6(v6) => (AF_INET6, v6.octets().to_vec()),
+/// `struct ifaddrmsg`: family, prefix length, flags, scope, index; then the address, and that of the other end.
+fn new_address(index: u32, address: IpAddr, other_end: IpAddr) -> Vec<u8> {
+    let octets = |address| match address {
+        IpAddr::V4(v4) => v4.octets().to_vec(),
+        IpAddr::V6(v6) => v6.octets().to_vec(),
     };
-    let mut body = vec![family, 8 * octets.len() as u8, IFA_F_NODAD, 0];
+    let length = octets(address).len();
+    let family = if address.is_ipv4() { AF_INET } else { AF_INET6 };
+    let mut body = vec![family, 8 * length as u8, IFA_F_NODAD, 0];
     body.extend(index.to_ne_bytes());
-    for attribute in [IFA_LOCAL, IFA_ADDRESS] {
-        body.extend((4 + octets.len() as u16).to_ne_bytes());
+    for (attribute, value) in [(IFA_LOCAL, address), (IFA_ADDRESS, other_end)] {
+        body.extend((4 + length as u16).to_ne_bytes());
         body.extend(attribute.to_ne_bytes());
-        body.extend(&octets);
+        body.extend(octets(value));
     }
     message(RTM_NEWADDR, NLM_F_CREATE, &body)
 }
@@ -126,10 +134,12 @@ mod tests {
             ]
             .concat()
         );
-        let v4 = new_address(1, [198, 51, 100, 7].into());
+        let v4 = new_address(1, [198, 51, 100, 7].into(), [198, 51, 100, 8].into());
         assert_eq!((v4.len(), &v4[16..20]), (40, &[2, 32, 2, 0][..]));
         assert_eq!(&v4[28..32], &[198, 51, 100, 7]);
-        let v6 = new_address(1, IpAddr::V6("2001:db8::1".parse().expect("an address")));
+        assert_eq!(&v4[36..40], &[198, 51, 100, 8]);
+        let address = IpAddr::V6("2001:db8::1".parse().expect("an address"));
+        let v6 = new_address(1, address, address);
         assert_eq!((v6.len(), &v6[16..20]), (64, &[10, 128, 2, 0][..]));
     }
 
