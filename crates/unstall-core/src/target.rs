@@ -14,6 +14,7 @@
 //! Parsing an address allocates nothing. Whatever parses is displayed as `host:port`, and parses back to the
 //! same [`Target`].
 
+mod convert;
 mod error;
 mod name;
 mod parse;

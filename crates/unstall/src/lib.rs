@@ -64,7 +64,7 @@ pub use prepare::prepare;
 pub use unstall_core::outcome::{Operation, OsError, Outcome};
 pub use unstall_core::race::Family;
 pub use unstall_core::syn::{Prepared, SynRetransmissions};
-pub use unstall_core::target::{Host, ParseTargetError, Target, Zone};
+pub use unstall_core::target::{Host, Name, ParseTargetError, ParseTargetErrorKind, Target, Zone, ZoneName};
 pub use unstall_core::timeline::{Attempt, Reason, Resolution, Timeline};
 
 use std::net::TcpStream;
@@ -72,7 +72,7 @@ use std::net::TcpStream;
 /// Connects to `target` with the defaults of [`Connector`].
 ///
 /// A target is whatever says host and port: `&str` and `String` (`localhost:4200`, `[::1]:80`, `:4200`, `4200`,
-/// `http://localhost:4200/x`), `(host, port)`, [`SocketAddr`](std::net::SocketAddr), [`Target`].
+/// `http://localhost:4200/x`), `(host, port)` with a name or an address, [`SocketAddr`](std::net::SocketAddr), [`Target`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

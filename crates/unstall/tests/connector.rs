@@ -4,7 +4,7 @@ mod common;
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::time::Duration;
 use unstall::{ConnectError, Connector, Family, Outcome, Prepared, Target, connect, testing};
 
@@ -16,6 +16,8 @@ fn whatever_says_host_and_port_is_a_target() {
     let server = testing::closes().unwrap();
     let (address, port) = (server.addr(), server.port());
     let text = address.to_string();
+    let target = server.target();
+    let by_reference = (&address, &target);
     let streams = [
         connect(&*text),
         connect(&text),
@@ -24,6 +26,14 @@ fn whatever_says_host_and_port_is_a_target() {
         connect((address.ip(), port)),
         connect(("127.0.0.1", port)),
         connect(("localhost", port)),
+        connect(("localhost".to_owned(), port)),
+        connect((&"localhost".to_owned(), port)),
+        connect((Ipv4Addr::LOCALHOST, port)),
+        connect((Ipv4Addr::LOCALHOST.to_ipv6_mapped(), port)),
+        connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)),
+        connect(SocketAddrV6::new(Ipv4Addr::LOCALHOST.to_ipv6_mapped(), port, 0, 0)),
+        connect(by_reference.0),
+        connect(by_reference.1),
         connect(server.target()),
         connect(server.url()),
         connect(format!(":{port}")),

@@ -93,6 +93,18 @@ impl Server {
 ///
 /// # Errors
 /// When no port of 127.0.0.1 can be bound.
+///
+/// ```
+/// use unstall::testing;
+///
+/// # fn main() -> std::io::Result<()> {
+/// let server = testing::refused()?;
+/// for &address in server.addrs() {
+///     assert!(unstall::connect(address).unwrap_err().is_refused());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub fn refused() -> io::Result<Server> {
     let ports = Ports::bind()?;
     let (port, addresses) = (ports.port, ports.addresses());
