@@ -185,6 +185,16 @@ fn two_that_are_due_start_one_after_the_other() {
     run.assert_won(local4(), 10);
 }
 
+/// Somebody listens there.
+#[test]
+fn of_two_that_are_due_the_one_made_again_goes_first() {
+    let run = Sim::known(Config::default(), &[local6(), v4(1), v6(1)])
+        .fates([(local6(), full(250)), (local6(), refused(0)), (v6(1), connects(0))])
+        .run();
+    assert_eq!(run.tried(), [local6(), v4(1), local6(), v6(1)]);
+    assert_eq!(run.times(), [0, 0, 250, 250]);
+}
+
 #[test]
 fn a_time_that_has_passed_means_now() {
     let mut race = Race::with_candidates(Config::default(), &candidates(&[local4()]));

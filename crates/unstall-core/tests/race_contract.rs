@@ -86,6 +86,18 @@ fn a_late_question_does_not_make_up_for_lost_starts() {
     assert_eq!(race.next(ms(900)), Action::Wait { until: Some(ms(1_150)) });
 }
 
+/// The reason is the condition that was met last, also when the driver asks later than that.
+#[test]
+fn a_late_question_is_told_the_right_reason() {
+    let mut race = Race::with_candidates(Config::default(), &candidates(&[v6(1), v4(1), v6(2)]));
+    for now in [ms(0), ms(250)] {
+        assert!(matches!(race.next(now), Action::Start { .. }));
+    }
+    // The timer ran out at 500 ms; that an older attempt failed at 510 ms made no difference.
+    assert_eq!(race.attempt_ended(ms(510), AttemptId(0), Outcome::Refused), Verdict::Close);
+    assert!(matches!(race.next(ms(510)), Action::Start { reason: Reason::PolicyTimer, .. }));
+}
+
 #[test]
 fn times_beyond_the_clock_do_not_overflow() {
     let config = config(|config| {

@@ -108,6 +108,12 @@ fn a_negative_a_does_not_start_anything() {
 }
 
 #[test]
+fn a_second_a_answer_does_not_prolong_the_resolution_delay() {
+    let run = asking().answer_v4(30, &[v4(A)]).answer_v4(60, &[v4(B)]).fate(v4(A), connects(0)).run();
+    assert_eq!(run.starts(), [(80, v4(A), ResolutionDelayExpired)]);
+}
+
+#[test]
 fn the_resolution_delay_is_configurable() {
     for delay in [0, 1, 200] {
         let run = Sim::asking(config(|config| config.resolution_delay = ms(delay)))

@@ -33,17 +33,14 @@ impl Order {
         if !self.waiting() {
             self.waiting_since = now;
         }
-        let before = self.known.len();
         for &candidate in candidates {
             if self.iter().all(|known| known.address != candidate.address) {
                 self.v6_leads.get_or_insert(!os_order || candidate.address.is_ipv6());
                 self.known.push(Known { candidate, started: false });
             }
         }
-        if self.known.len() > before {
-            self.interleave();
-            self.find_next(0);
-        }
+        self.interleave();
+        self.find_next(0);
     }
 
     /// RFC 8305 section 4: the families alternate, each in its own order, until one has no more.

@@ -19,10 +19,7 @@ const PRECEDENCE: [Outcome; 9] = [
 /// Of two failures the one that tells more.
 pub(super) fn more_telling(so_far: Option<Outcome>, outcome: Outcome) -> Outcome {
     let outcome = if outcome == Outcome::SelfConnected { Outcome::Refused } else { outcome };
-    match so_far {
-        Some(so_far) if rank(so_far) < rank(outcome) => so_far,
-        _ => outcome,
-    }
+    so_far.into_iter().chain([outcome]).min_by_key(|&failure| rank(failure)).unwrap_or(outcome)
 }
 
 fn rank(outcome: Outcome) -> usize {
