@@ -93,22 +93,6 @@ against it, unless a server cannot be tuned.",
         ],
         links: &["https://docs.kernel.org/networking/ip-sysctl.html"],
     };
-    QUEUES_FULL = Entry {
-        id: "accept-queue-full",
-        severity: Severity::Warn,
-        title: "the accept queue of {listeners} is full",
-        why: "\
-More connections have come in than the server accepts, and its queue has no room for another. On Linux a further SYN is dropped and \
-the client tries again after 1 s; on Windows it is refused although the server runs. The server is stuck, single-threaded and \
-busy, or its backlog is very small.",
-        affects: &["every further client of that server"],
-        fixes: &[
-            FixEntry::manual(Place::Server, "accept faster, or see why the server does not accept at all"),
-            FixEntry::manual(Place::Server, "listen with a larger backlog"),
-            FixEntry::manual(Place::Client, "reuse connections, so that fewer are made"),
-        ],
-        links: &["https://github.com/dlang-community/DCD/pull/396"],
-    };
     COARSE_CLOCK = Entry {
         id: "coarse-clock",
         severity: Severity::Info,

@@ -6,3 +6,5 @@ mod host;
 mod support;
 #[cfg(all(target_os = "linux", not(unstall_portable)))]
 mod targets;
+#[path = "../../src/testing.rs"]
+mod testing;

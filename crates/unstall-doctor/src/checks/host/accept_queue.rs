@@ -2,10 +2,12 @@
 
 use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
-use crate::findings::{Evidence, Finding, system};
+use crate::findings::{Evidence, Finding, Severity, system, target};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Duration;
 use unstall_core::listener::Listener;
 use unstall_core::outcome::Platform;
@@ -38,6 +40,8 @@ pub(super) struct Full {
     owner: Option<String>,
 }
 
+/// How long a burst may fill a queue before it counts as full.
+const BURST: Duration = Duration::from_millis(200);
 /// The bound that Linux had before 5.4; less than that was set by somebody.
 const LOW: u32 = 128;
 
@@ -70,12 +74,7 @@ impl Check for AcceptQueue {
             let seen = Evidence::seen("net.ipv4.tcp_abort_on_overflow is 1");
             findings.push(system::ABORT_ON_OVERFLOW.found(&[]).with_evidence(seen));
         }
-        let full = data.full.as_deref().unwrap_or_default();
-        if !full.is_empty() {
-            let listed = full.iter().map(|of| of.address.to_string()).collect::<Vec<_>>().join(", ");
-            let finding = system::QUEUES_FULL.found(&[("listeners", &listed)]);
-            findings.push(finding.with_all(full.iter().map(Full::evidence)));
-        }
+        findings.extend(data.full.iter().flatten().map(Full::finding));
         findings
     }
 
@@ -99,24 +98,38 @@ impl Full {
         })
     }
 
-    fn evidence(&self) -> Evidence {
+    fn finding(&self) -> Finding {
         let owner = self.owner.as_deref().unwrap_or("a process that this user cannot see");
-        let (address, waiting, backlog) = (self.address, self.waiting, self.backlog);
-        Evidence::seen(format!("{address}, {owner}: {waiting} connections wait, the backlog is {backlog}"))
+        let values: &[(&str, &dyn Display)] = &[
+            ("owner", &owner),
+            ("address", &self.address),
+            ("port", &self.address.port()),
+            ("waiting", &self.waiting),
+            ("backlog", &self.backlog),
+        ];
+        let text = format!("{}: {} wait, the backlog is {}, twice", self.address, self.waiting, self.backlog);
+        // Nobody asked about this server, so it is no error that one of its clients would meet right now.
+        target::QUEUE_FULL.found(values).with_severity(Severity::Warn).with_evidence(Evidence::seen(text))
     }
 }
 
+/// Listeners whose queue is full and stays so. A burst may fill a queue for a moment, which is what it is for, so it is
+/// looked at twice. `None`: the table does not tell.
 fn full() -> Option<Vec<Full>> {
-    let table = listeners::without_owners(None).ok()?;
-    let known = |listener: &Listener| listener.queue_full(Platform::CURRENT);
-    if !table.listeners.is_empty() && table.listeners.iter().all(|listener| known(listener).is_none()) {
+    let is_full = |listener: &Listener| listener.queue_full(Platform::CURRENT);
+    let table = listeners::without_owners(None).ok()?.listeners;
+    if !table.is_empty() && table.iter().all(|listener| is_full(listener).is_none()) {
         return None;
     }
-    if table.listeners.iter().all(|listener| known(listener) != Some(true)) {
+    if !table.iter().any(|listener| is_full(listener) == Some(true)) {
         return Some(Vec::new());
     }
-    // Looking for owners takes longer, so only when there is something to tell.
-    Some(listeners::table(None).ok()?.listeners.iter().filter_map(Full::of).collect())
+    thread::sleep(BURST);
+    let still = listeners::table(None).ok()?.listeners;
+    let was_full = |full: &Full| {
+        table.iter().any(|listener| listener.address == full.address && is_full(listener) == Some(true))
+    };
+    Some(still.iter().filter_map(Full::of).filter(was_full).collect())
 }
 
 #[cfg(test)]
@@ -144,25 +157,27 @@ mod tests {
     }
 
     #[test]
-    fn full_queues_are_told_together() {
-        let full = |address: &str| Full {
+    fn each_full_queue_is_told_with_its_server() {
+        let full = |address: &str, owner: Option<&str>| Full {
             address: address.parse().expect("an address"),
             waiting: 3,
             backlog: 2,
-            owner: Some("node (4242)".to_owned()),
+            owner: owner.map(str::to_owned),
         };
-        let data = Data { full: Some(vec![full("127.0.0.1:80"), full("[::1]:81")]), ..Data::default() };
-        let findings = AcceptQueue::judge(&data);
-        assert_eq!(findings[0].title, "the accept queue of 127.0.0.1:80, [::1]:81 is full");
-        assert_eq!(
-            findings[0].evidence[0].text,
-            "127.0.0.1:80, node (4242): 3 connections wait, the backlog is 2"
+        let both = vec![full("127.0.0.1:80", Some("node (4242)")), full("[::1]:81", None)];
+        let findings = AcceptQueue::judge(&Data { full: Some(both), ..Data::default() });
+        assert_eq!(findings.len(), 2);
+        assert!(
+            findings[0]
+                .title
+                .starts_with("node (4242) listens on 127.0.0.1:80, but its accept queue is full")
         );
+        assert!(findings[1].title.starts_with("a process that this user cannot see listens on [::1]:81"));
         assert_eq!(ids(&Data { full: Some(Vec::new()), ..Data::default() }), [""; 0]);
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(unstall_portable), not(unstall_no_listener_table)))]
     fn the_bounds_of_this_machine_are_read() {
         let data = AcceptQueue::measure(&Context::new(&Options::default()), &()).expect("not measured");
         assert!(data.somaxconn.is_some() && data.abort_on_overflow.is_some());
