@@ -42,6 +42,8 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Run Windows programs under Wine in the lab: what Windows' refusals cost, and what unstall does about it. As root.
+    Lab(Passed),
     /// Print the variables that make plain cargo build for Windows, for a shell's `eval`.
     Env {
         #[command(flatten)]
@@ -95,6 +97,7 @@ pub(crate) fn run(workspace: &Workspace, command: Command) -> Result<ExitCode, S
             process.args(["--quiet", "--package", "unstall-cli", "--bin", "unstall", "--"]).args(arguments);
             finish(under_wine(workspace, &toolchain, version.windows, &mut process)?)
         }
+        Command::Lab(passed) => lab(workspace, &toolchain, passed),
         Command::Env { version } => {
             let prefix = wine::prefix(workspace, &toolchain, version.windows)?;
             let variables = [toolchain.variables(), wine::variables(&prefix)].concat();
@@ -105,6 +108,23 @@ pub(crate) fn run(workspace: &Workspace, command: Command) -> Result<ExitCode, S
         }
     }?;
     Ok(exit_code(status))
+}
+
+/// Builds the programs, optimised, and runs the lab's tests of them with a compiler of this machine.
+fn lab(workspace: &Workspace, toolchain: &Toolchain, passed: Passed) -> Result<ExitStatus, String> {
+    let mut build = cargo_for_windows(toolchain, "build");
+    let status =
+        finish(build.args(["--release", "--package", "unstall-cli", "--package", "unstall-rtoshim"]))?;
+    if !status.success() {
+        return Ok(status);
+    }
+    for windows in [Windows::Ten, Windows::Seven] {
+        wine::lab_prefix(workspace, toolchain, windows)?;
+    }
+    let mut test = cargo(["test", "--package", "unstall-lab", "--test", "wine"]);
+    test.env("UNSTALL_WINDOWS_PROGRAMS", workspace.target.join(TARGET).join("release"));
+    test.env("UNSTALL_WINE_PREFIXES", wine::lab_prefixes(workspace));
+    finish(test.args(passed.arguments))
 }
 
 /// A call of cargo with the cross compiler and its own standard library.

@@ -25,14 +25,32 @@ pub(crate) fn prefix(
     toolchain: &Toolchain,
     windows: Windows,
 ) -> Result<PathBuf, String> {
-    let folder = workspace.target.join("wine");
+    prefix_in(&workspace.target.join("wine"), toolchain, windows)
+}
+
+/// The same for programs in the lab. A prefix has one server, which holds the sockets of all its programs; so the lab's are
+/// its own.
+pub(crate) fn lab_prefix(
+    workspace: &Workspace,
+    toolchain: &Toolchain,
+    windows: Windows,
+) -> Result<PathBuf, String> {
+    prefix_in(&lab_prefixes(workspace), toolchain, windows)
+}
+
+/// The folder that the lab's prefixes are in.
+pub(crate) fn lab_prefixes(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("wine-lab")
+}
+
+fn prefix_in(folder: &Path, toolchain: &Toolchain, windows: Windows) -> Result<PathBuf, String> {
     let prefix = folder.join(windows.name());
     if prefix.exists() {
         return Ok(prefix);
     }
     eprintln!("cargo xtask windows: make a Wine prefix ({}) ...", windows.name());
     let draft = folder.join(format!("{}-{}", windows.name(), std::process::id()));
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     let made = fill(&draft, toolchain, windows).and_then(|()| {
         fs::rename(&draft, &prefix).map_err(|error| format!("cannot move {}: {error}", draft.display()))
     });
