@@ -6,10 +6,15 @@ use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::time::Duration;
-use unstall::{ConnectError, Connector, Family, Outcome, Prepared, Target, connect, testing};
+use unstall::{Attempt, ConnectError, Connector, Family, Outcome, Prepared, Target, connect, testing};
 
 /// Long enough for anything local, on any machine.
 const LONG: Duration = Duration::from_secs(10);
+
+/// Whether an attempt ended so; on a host without IPv6, ::1 is not available.
+fn came_to(attempt: &Attempt, outcome: Outcome) -> bool {
+    attempt.outcome == outcome || (attempt.address.is_ipv6() && attempt.outcome == Outcome::NotAvailable)
+}
 
 #[test]
 fn whatever_says_host_and_port_is_a_target() {
@@ -114,7 +119,7 @@ fn the_timeline_is_that_of_the_error() {
         assert_eq!(error.outcome(), Some(Outcome::Refused));
         assert_eq!(timeline.resolution.is_some(), target.is_name());
         for (n, attempt) in timeline.attempts.iter().enumerate() {
-            assert_eq!(attempt.outcome, Outcome::Refused);
+            assert!(came_to(attempt, Outcome::Refused), "{timeline:?}");
             assert!(
                 attempt.os_error.is_some() && attempt.start < attempt.end && attempt.end <= timeline.elapsed
             );
@@ -221,7 +226,7 @@ fn a_full_queue_times_out_and_says_so() {
         let error = result.unwrap_err();
         assert!(error.is_timed_out(), "{error}");
         assert!(timeline.elapsed >= limit && timeline.elapsed < Duration::from_secs(1), "{timeline:?}");
-        assert!(timeline.attempts.iter().all(|attempt| attempt.outcome == Outcome::TimedOut));
+        assert!(timeline.attempts.iter().all(|attempt| came_to(attempt, Outcome::TimedOut)), "{timeline:?}");
         assert_eq!(io::Error::from(error).kind(), ErrorKind::TimedOut);
     }
 }
