@@ -80,7 +80,8 @@ fn a_stream_is_blocking_and_without_nagle() {
 #[test]
 fn a_refusal_is_a_refusal_whatever_the_limit() {
     let server = testing::refused().unwrap();
-    for limit in [None, Some(Duration::ZERO), Some(Duration::from_nanos(1)), Some(LONG)] {
+    for limit in [None, Some(Duration::ZERO), Some(Duration::from_nanos(1)), Some(LONG), Some(Duration::MAX)]
+    {
         let connector = limit.map_or(Connector::new(), |limit| Connector::new().connect_timeout(limit));
         for &address in server.addrs() {
             let error = connector.connect(address).unwrap_err();
@@ -88,8 +89,10 @@ fn a_refusal_is_a_refusal_whatever_the_limit() {
             assert_eq!(io::Error::from(error).kind(), ErrorKind::ConnectionRefused);
         }
     }
-    let error = Connector::new().connect_timeout(LONG).connect(server.target()).unwrap_err();
-    assert!(error.is_refused(), "{error}");
+    for limit in [LONG, Duration::MAX] {
+        let error = Connector::new().connect_timeout(limit).connect(server.target()).unwrap_err();
+        assert!(error.is_refused(), "{limit:?}: {error}");
+    }
 }
 
 #[test]
