@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use unstall_core::outcome::io_error_kind;
 use unstall_core::text::duration;
@@ -174,7 +175,10 @@ impl fmt::Display for ConnectError {
         write!(f, "cannot connect to {}: ", timeline.target)?;
         match (&timeline.attempts[..], &timeline.resolution) {
             ([], Some(resolution)) => unresolved(f, resolution)?,
-            ([], None) => f.write_str("the address is of a family that may not be tried")?,
+            ([], None) => match self.source() {
+                Some(source) => write!(f, "{source}")?,
+                None => f.write_str("the address is of a family that may not be tried")?,
+            },
             // The target already says the address.
             ([attempt], None) => ended(f, attempt)?,
             (attempts, _) => {
@@ -184,7 +188,7 @@ impl fmt::Display for ConnectError {
                 }
             }
         }
-        if let (Outcome::Unknown | Outcome::NoName, Some(source)) = (timeline.outcome, self.source()) {
+        if let (Outcome::Unknown, Some(source)) = (timeline.outcome, self.source()) {
             write!(f, " ({source})")?;
         }
         f.write_str(advice(timeline))
@@ -201,7 +205,8 @@ fn unresolved(f: &mut fmt::Formatter<'_>, resolution: &Resolution) -> fmt::Resul
         }
         Some(Outcome::NoName) => write!(f, "the name does not resolve, after {took}"),
         Some(outcome) => write!(f, "resolving the name failed after {took}: {outcome}"),
-    }
+    }?;
+    resolution.os_error.map_or(Ok(()), |error| write!(f, " ({error})"))
 }
 
 /// `refused after 0.05 ms`.
@@ -221,6 +226,11 @@ fn was_reset(attempt: &Attempt) -> bool {
         && matches!(kind, Some(io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted))
 }
 
+/// Whether the address says nothing without the interface (RFC 4007).
+fn lacks_zone(attempt: &Attempt) -> bool {
+    matches!(attempt.address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
+}
+
 /// What to do about it.
 fn advice(timeline: &Timeline) -> &'static str {
     match timeline.outcome {
@@ -235,6 +245,9 @@ fn advice(timeline: &Timeline) -> &'static str {
             "; nothing answered: check firewalls and the server's accept queue, or allow more time"
         }
         Outcome::Unreachable => "; check the address and this host's routes",
+        Outcome::NotAvailable if timeline.attempts.iter().any(lacks_zone) => {
+            "; a link-local address needs its zone, as in fe80::1%eth0"
+        }
         Outcome::NotAvailable => "; use an address of a family that this host has and the caller allows",
         Outcome::NotPermitted => "; a firewall, sandbox or policy of this host forbids it",
         Outcome::NoName => "; correct the name, or add it to the hosts file",
@@ -247,7 +260,6 @@ fn advice(timeline: &Timeline) -> &'static str {
 mod tests {
     use super::*;
     use crate::{Operation, OsError, Prepared, Reason};
-    use std::net::SocketAddr;
     use std::time::Duration;
 
     const ALL_FAILURES: [Outcome; 9] = [

@@ -145,6 +145,17 @@ fn an_address_of_the_wrong_family_is_not_tried() {
 }
 
 #[test]
+fn a_link_local_address_needs_a_zone_that_exists() {
+    let error = connect("[fe80::1%nope]:80").unwrap_err();
+    assert!(error.is_not_available() && error.to_string().contains("no network interface nope"), "{error}");
+    #[cfg(target_os = "linux")]
+    {
+        let error = connect("[fe80::1]:80").unwrap_err();
+        assert!(error.is_not_available() && error.to_string().contains("%eth0"), "{error}");
+    }
+}
+
+#[test]
 fn a_name_that_does_not_exist_is_no_name() {
     // The name is invalid by RFC 6761; where somebody resolves it, or no resolver answers, nothing is learnt.
     let error = match Connector::new().connect_timeout(LONG).connect("unstall.invalid:80") {
