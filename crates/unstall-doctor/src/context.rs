@@ -10,7 +10,8 @@ pub struct Options {
     /// 100, at least 1.
     pub samples: usize,
     /// How long one connect, one exchange or one lookup may take before it counts as unanswered. Default 3 s: more than
-    /// the 2.03 s that Windows takes to report a refusal.
+    /// the 2.03 s that Windows takes to report a refusal. A refusal is waited for 2.5 s even when this is less, since a late
+    /// refusal could not be told from one that never comes otherwise.
     pub timeout: Duration,
     /// Which of a target's addresses are tried. Default both families.
     pub family: Family,
@@ -43,6 +44,13 @@ impl Default for Options {
     }
 }
 
+/// How long a refusal is waited for at the least: longer than the slowest that is known, Windows' 2.03 s.
+const TELLING: Duration = Duration::from_millis(2500);
+/// More samples stretch a check's budget, at most so many times.
+const STRETCH: f64 = 1000.0;
+/// Longer than that nothing is waited for, so that no sum of times overflows.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
 /// What a check is given: how many samples, and how long.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
@@ -50,16 +58,25 @@ pub(crate) struct Context {
     timeout: Duration,
     /// When the check stops taking samples.
     deadline: Instant,
+    /// How much later it may come back: after two operations in a row that were not answered, and a second for a
+    /// busy machine.
+    pub(crate) grace: Duration,
 }
 
 impl Context {
     pub(crate) fn new(options: &Options) -> Self {
-        Self { samples: options.samples.max(1), timeout: options.timeout, deadline: Instant::now() }
+        let timeout = options.timeout.min(LONGEST);
+        Self {
+            samples: options.samples.max(1),
+            timeout,
+            deadline: Instant::now(),
+            grace: timeout.max(TELLING) * 2 + Duration::from_secs(1),
+        }
     }
 
     /// The context of a check that starts now. More samples than the default stretch its budget.
     pub(crate) fn for_budget(&self, budget: Duration) -> Self {
-        let stretch = (self.samples as f64 / Options::SAMPLES as f64).max(1.0);
+        let stretch = (self.samples as f64 / Options::SAMPLES as f64).clamp(1.0, STRETCH);
         Self { deadline: Instant::now() + budget.mul_f64(stretch), ..self.clone() }
     }
 
@@ -74,15 +91,19 @@ impl Context {
         self.timeout
     }
 
+    /// How long a refusal may take before it counts as missing.
+    pub(crate) fn refusal_timeout(&self) -> Duration {
+        self.timeout.max(TELLING)
+    }
+
     /// Whether another sample may be taken.
     pub(crate) fn has_time(&self) -> bool {
         Instant::now() < self.deadline
     }
 
-    /// After how long a check that did not come back counts as hung: its budget, and two operations in a row that
-    /// were not answered, and a second for a busy machine.
+    /// After how long a check that did not come back counts as hung.
     pub(crate) fn hard_limit(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now()) + self.timeout * 2 + Duration::from_secs(1)
+        self.deadline.saturating_duration_since(Instant::now()) + self.grace
     }
 
     /// Up to `count` samples: at least one, and no more once the time is up. The first error ends the series.
@@ -91,7 +112,7 @@ impl Context {
         count: usize,
         mut sample: impl FnMut() -> Result<Duration, E>,
     ) -> Result<Vec<Duration>, E> {
-        let mut samples = Vec::with_capacity(count);
+        let mut samples = Vec::new();
         while samples.len() < count.max(1) && (samples.is_empty() || self.has_time()) {
             samples.push(sample()?);
         }
@@ -130,5 +151,26 @@ mod tests {
         let second = Duration::from_secs(1);
         assert!(context(1000, second).hard_limit() > Duration::from_secs(16));
         assert!(context(10, second).hard_limit() <= Duration::from_secs(8));
+    }
+
+    #[test]
+    fn absurd_wishes_overflow_nothing() {
+        let options = Options { samples: usize::MAX, timeout: Duration::MAX, ..Options::default() };
+        let context = Context::new(&options).for_budget(Duration::from_secs(5));
+        assert!(context.hard_limit() < Duration::from_secs(3 * 24 * 3600));
+        let mut left = 3;
+        let stopped = context.series(context.samples(1), || {
+            left -= 1;
+            if left > 0 { Ok(Duration::ZERO) } else { Err(()) }
+        });
+        assert_eq!(stopped, Err(()));
+    }
+
+    #[test]
+    fn a_refusal_is_waited_for_longer_than_the_slowest_that_is_known() {
+        let timeout =
+            |ms| Context::new(&Options { timeout: Duration::from_millis(ms), ..Options::default() });
+        assert_eq!(timeout(1000).refusal_timeout(), Duration::from_millis(2500));
+        assert_eq!(timeout(4000).refusal_timeout(), Duration::from_secs(4));
     }
 }

@@ -138,8 +138,9 @@ mod tests {
     static PUPPET: Row<Deed> = Row::of::<Puppet>();
 
     fn outcome(deed: Deed) -> Ran {
-        let options = Options { timeout: Duration::from_millis(10), ..Options::default() };
-        run(&PUPPET, &Context::new(&options), &Arc::new(deed), Some("a:1"))
+        let mut context = Context::new(&Options::default());
+        context.grace = Duration::from_millis(if matches!(deed, Deed::Hang) { 10 } else { 10_000 });
+        run(&PUPPET, &context, &Arc::new(deed), Some("a:1"))
     }
 
     #[test]

@@ -23,9 +23,9 @@ Python's requests and Go, not by urllib, wget or Node. Go never sends `localhost
                  (added to what is there)",
             )
             .with_commands(&[
-                Command { os: Os::Linux, line: "export NO_PROXY=\"{no_proxy}\" no_proxy=\"{no_proxy}\"" },
-                Command { os: Os::MacOs, line: "export NO_PROXY=\"{no_proxy}\" no_proxy=\"{no_proxy}\"" },
-                Command { os: Os::Windows, line: "setx NO_PROXY \"{no_proxy}\"" },
+                Command { os: Os::Linux, line: "export NO_PROXY=\"{list}\" no_proxy=\"{list}\"" },
+                Command { os: Os::MacOs, line: "export NO_PROXY=\"{list}\" no_proxy=\"{list}\"" },
+                Command { os: Os::Windows, line: "setx NO_PROXY \"{list}\"" },
             ])
             .with_undo("set both variables to what they were"),
         ],

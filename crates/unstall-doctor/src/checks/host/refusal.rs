@@ -65,7 +65,7 @@ impl Check for Refusal {
             running.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
         let ports = probes.into_iter().map(|probe| probe.rest(context)).collect();
-        Ok(Data { limit_ns: ns(context.timeout()), ports })
+        Ok(Data { limit_ns: ns(context.refusal_timeout()), ports })
     }
 
     fn judge(data: &Data) -> Vec<Finding> {
@@ -126,7 +126,7 @@ impl Probe {
     /// One connect. Whether it was refused.
     fn connect(&mut self, context: &Context) -> bool {
         let Some(closed) = &self.closed else { return false };
-        self.last = plain_connect(closed.address, context.timeout()).0;
+        self.last = plain_connect(closed.address, context.refusal_timeout()).0;
         let refused = self.last.outcome == Outcome::Refused;
         if refused {
             self.refused.push(self.last.elapsed);

@@ -86,7 +86,7 @@ impl Check for Proxy {
             ("hosts", &unique(caught().map(|of| of.host.as_str()))),
             ("proxy", &unique(caught().map(|of| of.proxy.as_str()))),
             ("clients", &clients),
-            ("no_proxy", &exempting(&data.variables)),
+            ("list", &exempting(&data.variables)),
         ];
         // Hardly anybody types [::1]: what catches that alone is worth knowing, no more.
         let severity = if caught().all(|of| of.host == "[::1]") { Severity::Info } else { Severity::Warn };
