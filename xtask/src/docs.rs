@@ -95,6 +95,9 @@ fn names(folder: &Path) -> Result<Vec<String>, String> {
     Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
 }
 
+/// How often a transcript that differs is made again.
+const TRIES: usize = 3;
+
 /// Replaces (or compares) what stands between the marks `<!-- transcript NAME -->` and `<!-- end -->`.
 fn transcripts(workspace: &Workspace, program: &Path, check: bool) -> Result<(), String> {
     let file = workspace.root.join("README.md");
@@ -104,9 +107,16 @@ fn transcripts(workspace: &Workspace, program: &Path, check: bool) -> Result<(),
         let start = text.find(&mark).ok_or_else(|| format!("README.md has no mark {mark}"))? + mark.len();
         let end =
             text[start..].find("<!-- end -->").ok_or("README.md: a transcript lacks its end mark")? + start;
-        let fresh = format!("```console\n{}```\n", transcript::run(program, name)?);
-        let differ = masked(&text[start..end]) != masked(&fresh);
-        if check && differ {
+        let present = words(&text[start..end]);
+        let run = || Ok::<_, String>(format!("```console\n{}```\n", transcript::run(program, name)?));
+        let mut fresh = run()?;
+        // A machine that is busy at the wrong moment makes something slow, and the doctor says so.
+        for _ in 1..TRIES {
+            if words(&fresh) != present {
+                fresh = run()?;
+            }
+        }
+        if check && words(&fresh) != present {
             return Err(format!(
                 "README.md: the transcript {name} is out of date; the program now prints\n{fresh}"
             ));
@@ -116,32 +126,25 @@ fn transcripts(workspace: &Workspace, program: &Path, check: bool) -> Result<(),
     if check { Ok(()) } else { settle(&file, &text, false) }
 }
 
-/// A transcript with what may differ from run to run taken out: figures, and the width of bars and columns.
-fn masked(text: &str) -> String {
-    let mut masked = String::new();
-    for c in text.chars() {
-        let replaced = match c {
-            '0'..='9' | '.' => '#',
-            '█' | '▓' | '▒' | '░' | '▏' | '▎' | '▍' | '▌' | '▋' | '▊' | '▉' | '=' | '-' => {
-                '-'
-            }
-            other => other,
-        };
-        let is_run = matches!(replaced, '#' | '-' | ' ');
-        if !(is_run && masked.ends_with(replaced)) {
-            masked.push(replaced);
-        }
-    }
-    masked
+/// The words of a transcript without what differs from run to run and machine to machine: figures, bars, where lines
+/// break, and the line that names the machine.
+fn words(transcript: &str) -> Vec<String> {
+    let lines = transcript.lines().filter(|line| !line.starts_with("unstall "));
+    let words = lines.flat_map(str::split_whitespace).filter(|word| !word.contains(['█', '│']));
+    words.map(|word| word.replace(|c: char| c.is_ascii_digit() || c == '.', "")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::masked;
+    use super::words;
 
     #[test]
     fn a_transcript_may_differ_in_its_figures_alone() {
-        assert_eq!(masked("connected after 0.21 ms  ██"), masked("connected after 12 ms █"));
-        assert_ne!(masked("refused after 0.21 ms"), masked("connected after 0.21 ms"));
+        let now = "unstall 1 on linux 7\nrefused after 0.21 ms  │██   │\nthen connected";
+        assert_eq!(words(now), words("unstall 0.1 on linux 6-x\nrefused after 12 ms │█│ then\n   connected"));
+        assert_ne!(
+            words(now),
+            words("unstall 1 on linux 7\nconnected after 0.21 ms  │██   │\nthen connected")
+        );
     }
 }

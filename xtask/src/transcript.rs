@@ -74,10 +74,7 @@ pub(crate) fn inside(workspace: &Workspace, name: &str) -> Result<ExitCode, Stri
     set_up(workspace)?;
     let server = Server::start(transcript)?;
     let mut program = Command::new(docs::program(workspace));
-    program.args(transcript.arguments).stdin(Stdio::null());
-    for variable in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
-        program.env_remove(variable).env_remove(variable.to_uppercase());
-    }
+    program.args(transcript.arguments).stdin(Stdio::null()).env_clear().env("LC_ALL", "C.UTF-8");
     let output = program.output().map_err(|error| format!("cannot run unstall: {error}"))?;
     drop(server);
     print!("$ unstall {}\n{}", transcript.arguments.join(" "), String::from_utf8_lossy(&output.stdout));
