@@ -37,7 +37,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, 
     }
     run.step("docs/man", || man_pages(workspace, &program, options.check));
     match transcript::why_not() {
-        None => run.step("README.md: transcripts", || transcripts(workspace, &program, options.check)),
+        None => run.step("README.md: transcripts", || transcripts(workspace, options.check)),
         Some(why) => run.leave_out("README.md: transcripts", &why),
     }
     Ok(run.finish())
@@ -99,7 +99,7 @@ fn names(folder: &Path) -> Result<Vec<String>, String> {
 const TRIES: usize = 3;
 
 /// Replaces (or compares) what stands between the marks `<!-- transcript NAME -->` and `<!-- end -->`.
-fn transcripts(workspace: &Workspace, program: &Path, check: bool) -> Result<(), String> {
+fn transcripts(workspace: &Workspace, check: bool) -> Result<(), String> {
     let file = workspace.root.join("README.md");
     let mut text = fs::read_to_string(&file).map_err(|error| format!("cannot read README.md: {error}"))?;
     for name in transcript::names() {
@@ -108,7 +108,7 @@ fn transcripts(workspace: &Workspace, program: &Path, check: bool) -> Result<(),
         let end =
             text[start..].find("<!-- end -->").ok_or("README.md: a transcript lacks its end mark")? + start;
         let present = words(&text[start..end]);
-        let run = || Ok::<_, String>(format!("```console\n{}```\n", transcript::run(program, name)?));
+        let run = || Ok::<_, String>(format!("```console\n{}```\n", transcript::run(workspace, name)?));
         let mut fresh = run()?;
         // A machine that is busy at the wrong moment makes something slow, and the doctor says so.
         for _ in 1..TRIES {

@@ -6,7 +6,6 @@ use crate::workspace::{Workspace, works};
 use std::env;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -53,25 +52,33 @@ pub(crate) fn why_not() -> Option<String> {
     (!works("python3", &["--version"])).then(|| "python3, whose server they show, is not here".to_owned())
 }
 
+/// Sets the namespace up and hands over to [`inside`]: loopback is up, and the hosts file is a plain one.
+const SET_UP: &str = r#"ip link set lo up && mount --bind "$1" /etc/hosts && exec "$2" transcript "$3""#;
+
 /// Makes the transcript: the command line and what it prints.
-pub(crate) fn run(program: &Path, name: &str) -> Result<String, String> {
+pub(crate) fn run(workspace: &Workspace, name: &str) -> Result<String, String> {
     let this = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let hosts = workspace.target.join("transcript-hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n::1 localhost\n")
+        .map_err(|error| format!("cannot write {}: {error}", hosts.display()))?;
     let mut command = Command::new("unshare");
-    command.args(["--map-root-user", "--net", "--mount"]).arg(this).args(["transcript", name]);
+    command
+        .args(["--map-root-user", "--net", "--mount", "sh", "-c", SET_UP, "sh"])
+        .arg(hosts)
+        .arg(this)
+        .arg(name);
     let output =
         command.stdin(Stdio::null()).output().map_err(|error| format!("cannot run unshare: {error}"))?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("transcript {name} with {}: {complaint}", program.display()));
+        return Err(format!("transcript {name}: {}", String::from_utf8_lossy(&output.stderr)));
     }
     String::from_utf8(output.stdout).map_err(|error| format!("transcript {name}: {error}"))
 }
 
-/// Runs inside the namespace: sets it up, starts the server, runs the program, prints the transcript.
+/// Runs inside the namespace: starts the server, runs the program, prints the transcript.
 pub(crate) fn inside(workspace: &Workspace, name: &str) -> Result<ExitCode, String> {
     let transcript = TRANSCRIPTS.iter().find(|transcript| transcript.name == name);
     let transcript = transcript.ok_or_else(|| format!("there is no transcript {name}"))?;
-    set_up(workspace)?;
     let server = Server::start(transcript)?;
     let mut program = Command::new(docs::program(workspace));
     program.args(transcript.arguments).stdin(Stdio::null()).env_clear().env("LC_ALL", "C.UTF-8");
@@ -79,20 +86,6 @@ pub(crate) fn inside(workspace: &Workspace, name: &str) -> Result<ExitCode, Stri
     drop(server);
     print!("$ unstall {}\n{}", transcript.arguments.join(" "), String::from_utf8_lossy(&output.stdout));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Brings loopback up and puts a plain hosts file over the machine's own, inside this namespace alone.
-fn set_up(workspace: &Workspace) -> Result<(), String> {
-    let hosts = workspace.target.join("transcript-hosts");
-    fs::write(&hosts, "127.0.0.1 localhost\n::1 localhost\n")
-        .map_err(|error| format!("cannot write {}: {error}", hosts.display()))?;
-    let hosts = hosts.to_string_lossy();
-    let steps: [&[&str]; 2] =
-        [&["ip", "link", "set", "lo", "up"], &["mount", "--bind", &hosts, "/etc/hosts"]];
-    match steps.iter().find(|step| !works(step[0], &step[1..])) {
-        Some(step) => Err(format!("failed inside the namespace: {}", step.join(" "))),
-        None => Ok(()),
-    }
 }
 
 /// A server that ends when this is dropped.
