@@ -115,7 +115,11 @@ impl Onlooker {
                 let candidates = self.learn(addresses);
                 self.race.answer_family(now, family.family(), &candidates);
             }
-            Op::FailedResolution(failure) => self.race.failed_resolution(now, failure.outcome()),
+            // A resolution ends as no connect does; the race passes on what it is told.
+            Op::FailedResolution(failure) => match failure.outcome() {
+                Outcome::SelfConnected => {}
+                outcome => self.race.failed_resolution(now, outcome),
+            },
             Op::Ended(number, ended) => {
                 let Some(id) = self.attempt(*number) else { return };
                 let outcome = match ended {

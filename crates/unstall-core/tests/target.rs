@@ -292,6 +292,12 @@ const BAD: &[(&str, Kind, usize, &str)] = &[
         "\"fe80::1%eth0:80\" lacks the brackets around its address at character 1: write [fe80::1%eth0]:80",
     ),
     (
+        "::1%a\u{a0}\n:80",
+        Kind::Ambiguous,
+        1,
+        "there is a second ':' at character 2: write HOST:PORT, or [ADDRESS]:PORT for IPv6, for example [::1]:4200",
+    ),
+    (
         "a:b:80",
         Kind::Ambiguous,
         3,

@@ -238,10 +238,8 @@ fn not_ipv6(inner: &str, address: &str, at: usize) -> ParseTargetError {
 
 /// Two or more colons without brackets: an IPv6 address, with or without a port, or a slip.
 fn too_many_colons(text: &str, at: usize) -> ParseTargetError {
-    let is_ipv6 = |text: &str| match text.split_once('%') {
-        Some((ip, zone)) => ip.parse::<Ipv6Addr>().is_ok() && !zone.contains(':'),
-        None => text.parse::<Ipv6Addr>().is_ok(),
-    };
+    // What is one has nothing that a message would have to escape.
+    let is_ipv6 = |text: &str| bracketed(text, 0, None).is_ok();
     let split = text.rsplit_once(':').filter(|(head, tail)| is_ipv6(head) && port(tail, 0).is_ok());
     let ambiguous = |what: String, advice: String| {
         ParseTargetError::new(ParseTargetErrorKind::Ambiguous, at, what, advice)
