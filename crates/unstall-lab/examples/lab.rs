@@ -14,8 +14,6 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<u8, Error> {
-    Privilege::acquire()?;
-    let foreground = Foreground::prepare()?;
     let mut words = std::env::args_os().skip(1).peekable();
     if words.next_if(|word| word == "client").is_some() {
         let request = words.next().unwrap_or_default();
@@ -23,6 +21,8 @@ fn run() -> Result<u8, Error> {
         println!("{}", answer.map_err(|e| Error::Usage(e.to_string()))?);
         return Ok(0);
     }
+    Privilege::acquire()?;
+    let foreground = Foreground::prepare()?;
     let profile = words.next_if(|word| word != "--");
     let profile = profile.as_ref().and_then(|word| word.to_str()).unwrap_or("windows-11");
     let program = Program::from_words(words.skip(1))

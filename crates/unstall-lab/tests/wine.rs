@@ -167,6 +167,18 @@ fn localhost_costs_little_more_than_the_address() {
     assert!(more < Duration::from_millis(5), "{more:?}: {direct} {named}");
 }
 
+#[test]
+fn with_ipv6_off_localhost_is_the_other_family() {
+    let Some(wine) = Wine::new("with_ipv6_off_localhost_is_the_other_family", "win10") else { return };
+    let off = ["all", "default", "lo"].map(|interface| format!("ipv6/conf/{interface}/disable_ipv6"));
+    let lab = off.iter().fold(windows_11(), |lab, setting| lab.setting(setting, "1")).start().expect("a lab");
+    serve(&lab, "127.0.0.1:4200");
+    let result = best_of_three(|| connect(&lab, &wine, true, "localhost:4200"));
+    assert_eq!(result["outcome"], "connected", "{result}");
+    assert!(elapsed(&result) < Duration::from_millis(50), "{result}");
+    assert_eq!(connect(&lab, &wine, true, "[::1]:4200")["outcome"], "not_available");
+}
+
 /// Median times in µs by case and client, each outcome checked.
 fn side_by_side(lab: &Lab, wine: &Wine, shim: bool, cases: &[String]) -> HashMap<(String, String), f64> {
     let finished =
