@@ -232,24 +232,25 @@ fn ctrl_c_is_for_the_program() {
 #[test]
 fn ctrl_z_stops_the_lab_with_its_program_and_both_go_on() {
     const TEST: &str = "ctrl_z_stops_the_lab_with_its_program_and_both_go_on";
-    const MARKER: &str = "14142135.6";
     if !is_root(TEST) || !is_installed(TEST, "setsid") {
         return;
     }
+    // Another run of this test must not be taken for this one.
+    let marker = &format!("14142135.{}", std::process::id());
     // The kernel does not stop a process group without a shell above it, so a shell starts the lab.
     let script = format!(
-        "set -m; {} linux -- sh -c 'echo ready; sleep {MARKER}; exit 4'; echo stopped; read key; fg; echo code $?",
+        "set -m; {} linux -- sh -c 'echo ready; sleep {marker}; exit 4'; echo stopped; read key; fg; echo code $?",
         lab_program().display()
     );
     let mut terminal = OnTerminal::start_command(&["sh", "-c", &script]);
     // A shell that is between fork and exec takes what is typed for itself.
-    wait_until(MARKER, |all| all.iter().any(|(command, _)| command.starts_with("sleep")));
+    wait_until(marker, |all| all.iter().any(|(command, _)| command.starts_with("sleep")));
     terminal.press(26);
     terminal.wait_for("stopped");
     // The lab, the shell in it and what that runs; not init, which is in a group of its own.
-    wait_until(MARKER, |all| all.iter().filter(|(_, state)| *state == 'T').count() == 3);
+    wait_until(marker, |all| all.iter().filter(|(_, state)| *state == 'T').count() == 3);
     terminal.press(b'\n');
-    wait_until(MARKER, |all| all.iter().all(|(_, state)| *state != 'T'));
+    wait_until(marker, |all| all.iter().all(|(_, state)| *state != 'T'));
     terminal.press(3);
     terminal.wait_for("code 130");
     terminal.child.wait().expect("it ends");

@@ -24,6 +24,11 @@ fn untidy_lab(marker: &str) -> Child {
     command.spawn().expect("a process")
 }
 
+/// A time to sleep that no other test, and no other run of this one, uses.
+fn marker(seconds: u32) -> String {
+    format!("{seconds}.{}", std::process::id())
+}
+
 fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
@@ -91,17 +96,17 @@ fn start_up_time() -> Duration {
 #[test]
 fn two_hundred_labs_killed_at_any_moment_leave_nothing() {
     const TEST: &str = "two_hundred_labs_killed_at_any_moment_leave_nothing";
-    const MARKER: &str = "31415926.";
     if !is_root(TEST) {
         return;
     }
     let _alone = ONE_AT_A_TIME.lock().expect("no test panics with it");
+    let all = &marker(31_415_926);
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
     let before = programs();
     let window = start_up_time() * 2;
     // Its id, and whether its program ran.
     let kill = |number: u32| {
-        let marker = format!("{MARKER}{number:03}");
+        let marker = format!("{all}{number:03}");
         let mut child = untidy_lab(&marker);
         thread::sleep(scattered(number, window));
         let ran = processes(&format!("sleep {marker}")).iter().any(|command| command.starts_with("sleep"));
@@ -120,7 +125,7 @@ fn two_hundred_labs_killed_at_any_moment_leave_nothing() {
         workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
     });
     let pids: Vec<u32> = killed.iter().map(|(pid, _)| *pid).collect();
-    assert_nothing_left(MARKER, &pids, before);
+    assert_nothing_left(all, &pids, before);
     assert_eq!(fs::read_to_string("/proc/self/mountinfo").expect("mountinfo"), mounts);
     let ran = killed.iter().filter(|(_, ran)| *ran).count();
     assert!((20..180).contains(&ran), "{ran} of {} were killed with a program running", killed.len());
@@ -129,33 +134,33 @@ fn two_hundred_labs_killed_at_any_moment_leave_nothing() {
 #[test]
 fn what_a_program_leaves_running_ends_with_the_lab() {
     const TEST: &str = "what_a_program_leaves_running_ends_with_the_lab";
-    const MARKER: &str = "27182818.0";
     if !is_root(TEST) {
         return;
     }
     let _alone = ONE_AT_A_TIME.lock().expect("no test panics with it");
     let before = programs();
-    let script = format!("sleep {MARKER} & setsid sleep {MARKER} & exit 5");
+    let marker = &marker(27_182_818);
+    let script = format!("sleep {marker} & setsid sleep {marker} & exit 5");
     let mut child = lab(&["windows-11", "--", "sh", "-c", &script]).spawn().expect("a process");
     assert_eq!(child.wait().expect("it ends").code(), Some(5));
     // Nothing is left to wait for: the lab does not return before it is gone.
-    assert_eq!((processes(MARKER), cgroups(&[child.id()])), (Vec::new(), Vec::new()));
-    assert_nothing_left(MARKER, &[child.id()], before);
+    assert_eq!((processes(marker), cgroups(&[child.id()])), (Vec::new(), Vec::new()));
+    assert_nothing_left(marker, &[child.id()], before);
 }
 
 /// When init is killed together with the lab, the cgroup's directory stays; the next lab removes it.
 #[test]
 fn the_next_lab_sweeps_what_a_killed_init_could_not() {
     const TEST: &str = "the_next_lab_sweeps_what_a_killed_init_could_not";
-    const MARKER: &str = "16180339.0";
     if !is_root(TEST) {
         return;
     }
     let _alone = ONE_AT_A_TIME.lock().expect("no test panics with it");
     let before = programs();
-    let mut child = untidy_lab(MARKER);
+    let marker = &marker(16_180_339);
+    let mut child = untidy_lab(marker);
     let deadline = Instant::now() + Duration::from_secs(10);
-    while processes(MARKER).len() < 5 {
+    while processes(marker).len() < 5 {
         assert!(Instant::now() < deadline, "the lab's program does not start");
         thread::sleep(Duration::from_millis(10));
     }
@@ -171,7 +176,7 @@ fn the_next_lab_sweeps_what_a_killed_init_could_not() {
         assert!(Instant::now() < deadline, "left behind: {:?}", cgroups(&[child.id()]));
         assert!(lab(&["windows-11", "--", "true"]).status().expect("a process").success());
     }
-    assert_nothing_left(MARKER, &[child.id()], before);
+    assert_nothing_left(marker, &[child.id()], before);
 }
 
 /// The lab's child whose name is that of an init.
