@@ -46,6 +46,21 @@ fn serve(server: &TcpListener, end: &AtomicBool) {
     }
 }
 
+/// Ends the servers, also when the test fails.
+struct Stop<'a> {
+    end: &'a AtomicBool,
+    servers: [SocketAddr; 2],
+}
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Relaxed);
+        for server in self.servers {
+            drop(TcpStream::connect(server));
+        }
+    }
+}
+
 /// A race of a silent address, an unreachable one, a closed one, a silent one again and an open one. The open one must win, the
 /// closed one be refused; then the rest is cancelled, one by name and one by dropping the set.
 fn race(silent: SocketAddr, closed: SocketAddr, open: SocketAddr, n: usize) {
@@ -102,6 +117,7 @@ fn faults() {
         for server in &servers {
             scope.spawn(|| serve(server, &end));
         }
+        let _stop = Stop { end: &end, servers: open };
         for n in 0..REFUSED {
             let outcome = one(closed[n % 4], n / 4);
             let guarded = !cfg!(any(unstall_portable, unstall_no_port_range));
@@ -123,10 +139,6 @@ fn faults() {
         }
         for n in 0..RACES {
             race(full[n % 2].address, closed[n % 2], open[n / 2 % 2], n);
-        }
-        end.store(true, Ordering::Relaxed);
-        for address in open {
-            drop(TcpStream::connect(address).unwrap());
         }
     });
 }

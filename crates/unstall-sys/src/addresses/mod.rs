@@ -23,7 +23,7 @@ use windows as imp;
 /// left, which takes longer.
 const BELIEVED: Duration = Duration::from_secs(1);
 
-/// The addresses of all interfaces that are up, loopback included, each once.
+/// The addresses of all interfaces, loopback included and whether or not they are up, each once.
 ///
 /// # Errors
 ///

@@ -194,6 +194,16 @@ mod tests {
         assert_eq!((row.v6_only, row.inode), (Some(true), 4242));
     }
 
+    /// The kernel is asked for one port and these states alone; else a host with many sockets would send them all.
+    #[test]
+    fn a_request_names_family_states_and_port() {
+        let request = request(AF_INET6, &[State::Listen, State::Established], Some(8080));
+        assert_eq!(u32_at(&request, 0), Some(72));
+        assert_eq!((request[HEADER], request[HEADER + 1]), (AF_INET6, IPPROTO_TCP));
+        assert_eq!(u32_at(&request, HEADER + 4), Some(1 << 10 | 1 << 1));
+        assert_eq!(port_at(&request, HEADER + 8), Some(8080));
+    }
+
     #[test]
     fn bytes_that_are_no_message_are_no_row() {
         let whole = message();
