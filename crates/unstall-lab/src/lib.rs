@@ -29,11 +29,13 @@ mod error;
 mod foreground;
 mod isolation;
 mod lab;
+pub mod matrix;
 pub mod opt_out;
 mod profile;
 mod program;
 pub mod scenario;
 mod schedule;
+pub mod wire;
 
 pub use engine::{Counts, Engine, EngineChoice};
 pub use error::Error;

@@ -12,6 +12,10 @@ pub(crate) const LOOPBACK: u32 = 1;
 // include/uapi/linux/{netlink,rtnetlink,if_addr,if}.h
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_STATIC: u8 = 4;
+const RTA_DST: u16 = 1;
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
 const NLM_F_CREATE: u16 = 0x400;
@@ -22,6 +26,15 @@ const IFA_F_NODAD: u8 = 0x02;
 const IFF_UP: u32 = 0x1;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
+
+/// What a route without a way says: `rtm_type` of include/uapi/linux/rtnetlink.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RouteError {
+    /// `RTN_UNREACHABLE`: EHOSTUNREACH.
+    Unreachable = 7,
+    /// `RTN_PROHIBIT`: EACCES.
+    Prohibited = 8,
+}
 
 /// A connection to rtnetlink in the calling thread's network namespace.
 #[derive(Debug)]
@@ -52,6 +65,11 @@ impl Links {
     pub(crate) fn link_to(&self, index: u32, near: Ipv4Addr, far: Ipv4Addr) -> Result<(), Errno> {
         self.ask(&link_up(index))?;
         self.ask(&new_address(index, near.into(), far.into()))
+    }
+
+    /// Answers every packet to an address, which must not be one of this host, with an error of the routing table.
+    pub(crate) fn refuse_route(&self, to: IpAddr, with: RouteError) -> Result<(), Errno> {
+        self.ask(&new_route(to, with))
     }
 
     fn ask(&self, message: &[u8]) -> Result<(), Errno> {
@@ -100,6 +118,21 @@ fn new_address(index: u32, address: IpAddr, other_end: IpAddr) -> Vec<u8> {
         body.extend(octets(value));
     }
     message(RTM_NEWADDR, NLM_F_CREATE, &body)
+}
+
+/// `struct rtmsg`: family, lengths of destination and source, TOS, table, protocol, scope, type, flags; then the
+/// destination.
+fn new_route(to: IpAddr, with: RouteError) -> Vec<u8> {
+    let (family, octets) = match to {
+        IpAddr::V4(v4) => (AF_INET, v4.octets().to_vec()),
+        IpAddr::V6(v6) => (AF_INET6, v6.octets().to_vec()),
+    };
+    let mut body =
+        vec![family, 8 * octets.len() as u8, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, with as u8, 0, 0, 0, 0];
+    body.extend((4 + octets.len() as u16).to_ne_bytes());
+    body.extend(RTA_DST.to_ne_bytes());
+    body.extend(&octets);
+    message(RTM_NEWROUTE, NLM_F_CREATE, &body)
 }
 
 /// `struct nlmsgerr`: after the header, the negative errno; 0 is the acknowledgement.

@@ -106,9 +106,9 @@ enum Effect {
     Silent(&'static str),
     /// SYNs to this port get no answer.
     Filtered(u16),
-    /// A router says that this address cannot be reached. It is put on `lo`.
+    /// The routing table says that this address cannot be reached.
     Unreachable(&'static str),
-    /// A firewall of this host forbids this address.
+    /// This host forbids its programs to reach this address.
     Forbidden(&'static str),
     /// What `localhost` is.
     Localhost(&'static [&'static str]),

@@ -51,7 +51,9 @@ impl Clock {
             let left = start.map(|start| after.saturating_sub(start.elapsed()));
             start = match left {
                 Some(Duration::ZERO) => return true,
-                Some(left) => self.started.wait_timeout(start, left).unwrap_or_else(PoisonError::into_inner).0,
+                Some(left) => {
+                    self.started.wait_timeout(start, left).unwrap_or_else(PoisonError::into_inner).0
+                }
                 None => self.started.wait(start).unwrap_or_else(PoisonError::into_inner),
             };
         }
@@ -163,7 +165,11 @@ fn answer(stream: &mut TcpStream, after: Duration, with: &[u8], clock: &Clock) -
         let length = stream.read(&mut part)?;
         request.extend_from_slice(&part[..length]);
         let http = request.windows(8).any(|window| window.starts_with(b" HTTP/1."));
-        if length == 0 || !http || request.windows(4).any(|window| window == b"\r\n\r\n") || request.len() > 1 << 16 {
+        if length == 0
+            || !http
+            || request.windows(4).any(|window| window == b"\r\n\r\n")
+            || request.len() > 1 << 16
+        {
             break;
         }
     }
@@ -182,6 +188,11 @@ fn small_exchanges(stream: &mut TcpStream) -> io::Result<()> {
     let mut request = [0; SMALL_REQUEST];
     loop {
         stream.read_exact(&mut request)?;
-        stream.write_all(&request[..1])?;
+        // A client that speaks HTTP gets an answer that it understands, any other a byte for each request.
+        let http = request.windows(6).any(|window| window == b" HTTP/");
+        stream.write_all(if http { ANSWER } else { &request[..1] })?;
+        if http {
+            return Ok(());
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::relay::Relay;
 use super::serve::{Clock, Serving};
 use super::{Does, Effect, Scenario, Server};
 use crate::error::{Error, Step};
-use crate::isolation::links::Links;
+use crate::isolation::links::{Links, RouteError};
 use crate::lab::{Builder, Lab};
 use crate::program::Program;
 use rustix::net::listen;
@@ -33,9 +33,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 pub struct Stage {
     scenario: &'static Scenario,
     clock: Arc<Clock>,
-    // Dropped in this order: the servers, what holds queues and ports, then the lab.
-    _servers: Vec<Serving>,
+    // Dropped in this order: what holds queues, ports and servers, so that no server waits for it; the servers; the lab.
     _held: Vec<Socket>,
+    _servers: Vec<Serving>,
     _name_server: Option<NameServer>,
     _relay: Option<Relay>,
     lab: Lab,
@@ -49,9 +49,18 @@ impl Stage {
     /// As [`Builder::start`]; [`Error::System`] when a server cannot be started.
     pub fn set_up(scenario: &'static Scenario, lab: Builder) -> Result<Self, Error> {
         let lab = scenario.network.iter().fold(lab, prepared).start()?;
-        let relay = scenario.network.iter().find_map(distance).map(|delay| far_host(&lab, delay)).transpose()?;
-        let name_server =
-            scenario.network.iter().find_map(name_server).map(|delay| start_names(&lab, delay)).transpose()?;
+        for (to, with) in scenario.network.iter().filter_map(refused_route) {
+            lab.within(move || Links::open()?.refuse_route(address(to), with))
+                .step(&format!("refuse the route to {to}"))?;
+        }
+        let relay =
+            scenario.network.iter().find_map(distance).map(|delay| far_host(&lab, delay)).transpose()?;
+        let name_server = scenario
+            .network
+            .iter()
+            .find_map(name_server)
+            .map(|delay| start_names(&lab, delay))
+            .transpose()?;
         let clock = Arc::new(Clock::default());
         let (mut servers, mut held) = (Vec::new(), Vec::new());
         for server in scenario.servers {
@@ -68,7 +77,15 @@ impl Stage {
             let to = scenario.servers[0].at();
             held.push(lab.within(move || connected(to)).step("hold an idle connection")?);
         }
-        Ok(Self { scenario, clock, _servers: servers, _held: held, _name_server: name_server, _relay: relay, lab })
+        Ok(Self {
+            scenario,
+            clock,
+            _servers: servers,
+            _held: held,
+            _name_server: name_server,
+            _relay: relay,
+            lab,
+        })
     }
 
     /// The lab.
@@ -93,7 +110,8 @@ impl Stage {
         let url = self.url();
         let target = url.trim_start_matches("http://").trim_end_matches('/');
         let port = self.scenario.port.to_string();
-        let values = [("{url}", &*url), ("{host}", self.scenario.host), ("{port}", &port), ("{target}", target)];
+        let values =
+            [("{url}", &*url), ("{host}", self.scenario.host), ("{port}", &port), ("{target}", target)];
         let filled = values.iter().fold(word.as_bytes().to_vec(), |word, (name, value)| {
             replace(&word, name.as_bytes(), value.as_bytes())
         });
@@ -154,21 +172,15 @@ fn prepared(lab: Builder, effect: &Effect) -> Builder {
             lab.address(address).rules(&input_rule(&format!("{family} daddr {silent} {SYN} drop")))
         }
         Effect::Filtered(port) => lab.rules(&input_rule(&format!("tcp dport {port} {SYN} drop"))),
-        Effect::Unreachable(there) => {
-            let family = family(there);
-            let rule = format!("{family} daddr {there} {SYN} reject with icmpx type host-unreachable");
-            lab.address(address(there)).rules(&input_rule(&rule))
-        }
-        Effect::Forbidden(there) => {
-            let family = family(there);
-            let rule = format!("{family} daddr {there} {SYN} reject with icmpx type admin-prohibited");
-            lab.address(address(there)).rules(&input_rule(&rule))
-        }
         Effect::Localhost(addresses) => lab.localhost(&all(addresses)),
         Effect::Name(name, addresses) => lab.name(name, &all(addresses)),
         Effect::MuteNameServer | Effect::SlowNameServer(_) => lab.name_servers(&[NAME_SERVER.into()]),
         Effect::Setting(path, value) => lab.setting(path, value),
-        Effect::Variable(..) | Effect::NoPortLeft | Effect::Distance(_) => lab,
+        Effect::Unreachable(_)
+        | Effect::Forbidden(_)
+        | Effect::Variable(..)
+        | Effect::NoPortLeft
+        | Effect::Distance(_) => lab,
     }
 }
 
@@ -193,6 +205,14 @@ fn address(text: &str) -> IpAddr {
 
 fn all(addresses: &[&str]) -> Vec<IpAddr> {
     addresses.iter().map(|text| address(text)).collect()
+}
+
+fn refused_route(effect: &Effect) -> Option<(&'static str, RouteError)> {
+    match *effect {
+        Effect::Unreachable(to) => Some((to, RouteError::Unreachable)),
+        Effect::Forbidden(to) => Some((to, RouteError::Prohibited)),
+        _ => None,
+    }
 }
 
 fn distance(effect: &Effect) -> Option<Duration> {
@@ -285,7 +305,9 @@ mod tests {
             }
             for effect in scenario.network {
                 let addresses = match effect {
-                    Effect::Silent(one) | Effect::Unreachable(one) | Effect::Forbidden(one) => std::slice::from_ref(one),
+                    Effect::Silent(one) | Effect::Unreachable(one) | Effect::Forbidden(one) => {
+                        std::slice::from_ref(one)
+                    }
                     Effect::Name(_, many) | Effect::Localhost(many) => many,
                     _ => &[],
                 };
@@ -300,7 +322,10 @@ mod tests {
     fn names_are_unique_and_kebab_case() {
         let ids: std::collections::BTreeSet<_> = scenario::all().iter().map(|scenario| scenario.id).collect();
         assert_eq!(ids.len(), scenario::all().len());
-        assert!(ids.iter().all(|id| id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')));
+        assert!(
+            ids.iter()
+                .all(|id| id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'))
+        );
         assert!(scenario::find("v4-only").is_ok());
         let error = scenario::find("v4only").expect_err("there is none").to_string();
         assert!(error.contains("v4-only"), "{error}");

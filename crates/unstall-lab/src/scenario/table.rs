@@ -119,7 +119,10 @@ static TABLE: &[Scenario] = &[
         port: PORT,
         best: best(Result::Answered, 10),
         servers: &[answers("127.0.0.1")],
-        network: &[Effect::Silent("2001:2::254"), Effect::Name("dead-v6.test", &["2001:2::254", "127.0.0.1"])],
+        network: &[
+            Effect::Silent("2001:2::254"),
+            Effect::Name("dead-v6.test", &["2001:2::254", "127.0.0.1"]),
+        ],
     },
     Scenario {
         id: "dead-v4",
@@ -165,18 +168,29 @@ static TABLE: &[Scenario] = &[
         servers: &[answers("127.0.0.1")],
         network: &[Effect::Name(
             "refused-many.test",
-            &["127.0.0.11", "127.0.0.12", "127.0.0.13", "127.0.0.14", "127.0.0.15", "127.0.0.16", "127.0.0.1"],
+            &[
+                "127.0.0.11",
+                "127.0.0.12",
+                "127.0.0.13",
+                "127.0.0.14",
+                "127.0.0.15",
+                "127.0.0.16",
+                "127.0.0.1",
+            ],
         )],
     },
     Scenario {
         id: "forbidden-v6",
-        about: "a name is 2001:2::254, which this host's firewall forbids, and 127.0.0.1, where the server listens",
+        about: "a name is 2001:2::254, which this host forbids its programs to reach, and 127.0.0.1, where the server listens",
         shows: "whether a client goes on after a permission error",
         host: "forbidden-v6.test",
         port: PORT,
         best: best(Result::Answered, 0),
         servers: &[answers("127.0.0.1")],
-        network: &[Effect::Forbidden("2001:2::254"), Effect::Name("forbidden-v6.test", &["2001:2::254", "127.0.0.1"])],
+        network: &[
+            Effect::Forbidden("2001:2::254"),
+            Effect::Name("forbidden-v6.test", &["2001:2::254", "127.0.0.1"]),
+        ],
     },
     Scenario {
         id: "backlog-full",
@@ -402,7 +416,7 @@ static TABLE: &[Scenario] = &[
     },
     Scenario {
         id: "unreachable",
-        about: "a router says that 198.18.0.253 cannot be reached",
+        about: "the routing table says that 198.18.0.253 cannot be reached",
         shows: "an error that comes at once and is no refusal",
         host: "198.18.0.253",
         port: PORT,

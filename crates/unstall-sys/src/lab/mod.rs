@@ -10,3 +10,4 @@ pub mod namespace;
 pub mod packet;
 pub mod process;
 pub mod signals;
+pub mod tun;
