@@ -48,13 +48,14 @@ impl Check for ClientDelays {
     }
 
     fn describe(data: &Delays) -> Vec<String> {
-        let widest = data.clients.iter().map(|cost| cost.client.len()).max().unwrap_or_default().max(13);
+        let widest = data.clients.iter().map(|cost| cost.client.len()).max().unwrap_or_default();
         let row =
             |client: &str, here: &str, windows: &str| format!("{client:widest$}  {here:>17}  {windows:>17}");
-        let head = row("predicted for", "here", "on Windows");
+        let head = row("client", "here", "on Windows");
         let rows =
             data.clients.iter().map(|cost| row(cost.client, &words(cost.here), &words(cost.on_windows)));
-        std::iter::once(head).chain(rows).collect()
+        // The first line follows the check's title.
+        ["predicted from the answers above".to_owned(), head].into_iter().chain(rows).collect()
     }
 }
 
@@ -89,7 +90,7 @@ mod tests {
             reply(&probe("127.0.0.1:3000", Outcome::Connected, 0.1)),
         ];
         let lines = ClientDelays::describe(&Delays { clients: costs(&replies) });
-        assert_eq!(lines.len(), crate::clients::CLIENTS.len() + 1);
+        assert_eq!(lines.len(), crate::clients::CLIENTS.len() + 2);
         let line = |name: &str| lines.iter().find(|line| line.starts_with(name)).expect("a line").clone();
         assert!(line("curl >=").contains("200 ms"), "{}", line("curl >="));
         assert!(line("Python").contains("its whole limit"), "{}", line("Python"));
