@@ -18,7 +18,7 @@ mod lookup;
 mod probe;
 pub mod report;
 mod stats;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod testing;
 mod wire;
 

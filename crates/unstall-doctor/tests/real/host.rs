@@ -1,6 +1,6 @@
 //! Real runs on this machine: every check runs, streams, and gives what its schema says.
 
-use crate::support::validate;
+use crate::schema::validate;
 use unstall_doctor::report::Status;
 use unstall_doctor::{Doctor, Event, Options, Selection, list_checks};
 

@@ -1,5 +1,6 @@
 //! What the tests share: private namespaces, reports of single checks, tests that are left out.
 
+use crate::schema::validate;
 pub(crate) use crate::testing::left_out;
 use std::process::Command;
 use std::time::Duration;
@@ -58,18 +59,6 @@ pub(crate) fn report(checks: &[&str]) -> Report {
     let report = Doctor::new(Options { samples: 20, checks, ..Options::default() }).run(|_| ());
     validate(&report);
     report
-}
-
-/// Fails unless the report is what its schema says.
-pub(crate) fn validate(report: &Report) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/report.schema.json");
-    let schema = std::fs::read_to_string(path).expect("the schema");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    let json = serde_json::from_str(&report.to_json()).expect("JSON");
-    let errors: Vec<_> =
-        validator.iter_errors(&json).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
 }
 
 /// A report of a target with this time limit.

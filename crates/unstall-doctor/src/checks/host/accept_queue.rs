@@ -135,7 +135,6 @@ fn full() -> Option<Vec<Full>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Options;
 
     fn ids(data: &Data) -> Vec<String> {
         AcceptQueue::judge(data).into_iter().map(|finding| finding.id).collect()
@@ -179,7 +178,8 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", not(unstall_portable), not(unstall_no_listener_table)))]
     fn the_bounds_of_this_machine_are_read() {
-        let data = AcceptQueue::measure(&Context::new(&Options::default()), &()).expect("not measured");
+        let data =
+            AcceptQueue::measure(&Context::new(&crate::Options::default()), &()).expect("not measured");
         assert!(data.somaxconn.is_some() && data.abort_on_overflow.is_some());
     }
 }

@@ -127,7 +127,6 @@ fn list(addresses: &[IpAddr]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Options;
 
     fn data(os: &str, localhost: &[&str]) -> Data {
         let localhost = localhost.iter().map(|address| address.parse().expect("an address")).collect();
@@ -179,7 +178,7 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn the_file_of_this_machine_is_read() {
-        let data = HostsFile::measure(&Context::new(&Options::default()), &()).expect("not measured");
+        let data = HostsFile::measure(&Context::new(&crate::Options::default()), &()).expect("not measured");
         assert_eq!(data.path, "/etc/hosts");
         assert!(data.size > 0);
     }

@@ -241,7 +241,6 @@ fn self_connect(data: &Data) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Options;
 
     fn data(first: u16, last: u16) -> Data {
         Data { first, last, taken: None, time_wait: None, tw_reuse: None, listening: None }
@@ -317,7 +316,7 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", not(unstall_portable), not(unstall_no_listener_table)))]
     fn the_range_of_this_machine_is_read() {
-        let data = Ports::measure(&Context::new(&Options::default()), &()).expect("not measured");
+        let data = Ports::measure(&Context::new(&crate::Options::default()), &()).expect("not measured");
         assert!(data.first < data.last);
         assert!(data.taken.is_some() && data.listening.is_some());
     }

@@ -118,7 +118,6 @@ fn waits_for(family: &Family) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Options;
     use crate::stats::tests::figures;
 
     fn judged(plain: f64, nodelay: f64) -> Vec<(String, Severity)> {
@@ -154,8 +153,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn linux_shows_its_timer_without_nodelay_and_none_with_it() {
-        let context =
-            Context::new(&Options { samples: 30, ..Options::default() }).for_budget(SmallWrites::BUDGET);
+        let context = Context::new(&crate::Options { samples: 30, ..crate::Options::default() })
+            .for_budget(SmallWrites::BUDGET);
         let data = SmallWrites::measure(&context, &()).expect("not measured");
         let v4 = &data.families[0];
         assert!(v4.plain.median() >= Duration::from_millis(39), "{}", v4.plain.words());
