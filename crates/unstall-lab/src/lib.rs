@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod bpf;
+pub mod burst;
 pub mod client;
 mod engine;
 mod error;
@@ -33,8 +34,10 @@ pub mod matrix;
 pub mod opt_out;
 mod profile;
 mod program;
+pub mod reference;
 pub mod scenario;
 mod schedule;
+mod units;
 pub mod wire;
 
 pub use engine::{Counts, Engine, EngineChoice};
