@@ -5,12 +5,13 @@
 //! `-msvc` just works.
 
 mod apt;
+mod ci;
 mod setup;
 mod wine;
 
 use crate::workspace::{Workspace, cargo};
 use clap::ValueEnum;
-use setup::Toolchain;
+pub(crate) use setup::Toolchain;
 use std::ffi::OsString;
 use std::process::{Command as Process, ExitCode, ExitStatus};
 
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     },
     /// Run Windows programs under Wine in the lab: what Windows' refusals cost, and what unstall does about it. As root.
     Lab(Passed),
+    /// Everything of the above that tells whether it works: tests twice, as an old Windows, without ConnectEx; lints; the lab.
+    Ci,
     /// Print the variables that make plain cargo build for Windows, for a shell's `eval`.
     Env {
         #[command(flatten)]
@@ -97,6 +100,7 @@ pub(crate) fn run(workspace: &Workspace, command: Command) -> Result<ExitCode, S
             process.args(["--quiet", "--package", "unstall-cli", "--bin", "unstall", "--"]).args(arguments);
             finish(under_wine(workspace, &toolchain, version.windows, &mut process)?)
         }
+        Command::Ci => return ci::run(workspace, &toolchain),
         Command::Lab(passed) => lab(workspace, &toolchain, passed),
         Command::Env { version } => {
             let prefix = wine::prefix(workspace, &toolchain, version.windows)?;
@@ -112,19 +116,31 @@ pub(crate) fn run(workspace: &Workspace, command: Command) -> Result<ExitCode, S
 
 /// Builds the programs, optimised, and runs the lab's tests of them with a compiler of this machine.
 fn lab(workspace: &Workspace, toolchain: &Toolchain, passed: Passed) -> Result<ExitStatus, String> {
-    let mut build = cargo_for_windows(toolchain, "build");
-    let status =
-        finish(build.args(["--release", "--package", "unstall-cli", "--package", "unstall-rtoshim"]))?;
+    let status = finish(lab_build(toolchain))?;
     if !status.success() {
         return Ok(status);
     }
     for windows in [Windows::Ten, Windows::Seven] {
         wine::lab_prefix(workspace, toolchain, windows)?;
     }
+    finish(lab_test(workspace).args(passed.arguments))
+}
+
+/// The programs, optimised.
+fn lab_build(toolchain: &Toolchain) -> Process {
+    let mut build = cargo_for_windows(toolchain, "build");
+    build.args(["--release", "--package", "unstall-cli", "--package", "unstall-rtoshim"]);
+    // What these programs wait for is Wine; optimising across crates would only make the build longer.
+    build.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    build
+}
+
+/// Their tests, with a compiler of this machine.
+fn lab_test(workspace: &Workspace) -> Process {
     let mut test = cargo(["test", "--package", "unstall-lab", "--test", "wine"]);
     test.env("UNSTALL_WINDOWS_PROGRAMS", workspace.target.join(TARGET).join("release"));
     test.env("UNSTALL_WINE_PREFIXES", wine::lab_prefixes(workspace));
-    finish(test.args(passed.arguments))
+    test
 }
 
 /// A call of cargo with the cross compiler and its own standard library.

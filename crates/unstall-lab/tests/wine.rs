@@ -205,8 +205,11 @@ fn side_by_side_with_std_socket2_and_tokio() {
     let Some(wine) = Wine::new("side_by_side_with_std_socket2_and_tokio", "win10") else { return };
     let lab = windows_11().rules(SILENCE).start().expect("a lab");
     let server = serve(&lab, "127.0.0.1:80");
-    let cases =
-        [format!("closed:3:0={CLOSED}"), format!("v4-only:300:0={server}"), format!("silent:3:300={SILENT}")];
+    let cases = [
+        format!("closed:3:0={CLOSED}"),
+        format!("v4-only:2000:0={server}"),
+        format!("silent:3:300={SILENT}"),
+    ];
     let medians = side_by_side(&lab, &wine, true, &cases);
     let median = |case: &str, client: &str| medians[&(case.to_owned(), client.to_owned())];
     assert!(median("closed", "std") >= 400.0 * median("closed", "unstall"), "{medians:?}");

@@ -56,11 +56,25 @@ impl Toolchain {
             step("install Wine", || apt::install(&WINE))?;
         }
         let cache = cache()?;
-        let toolchain = Self { root: cache.join(format!("windows-{}-{LAYOUT}", COMPILER[0].version)) };
+        let toolchain = Self::place(&cache);
         if !toolchain.root.exists() {
             step("prepare the compiler", || toolchain.prepare(&cache))?;
         }
         Ok(toolchain)
+    }
+
+    /// The toolchain, if it was prepared before.
+    pub(crate) fn at_hand() -> Option<Self> {
+        cache().ok().map(|cache| Self::place(&cache)).filter(|toolchain| toolchain.root.exists())
+    }
+
+    fn place(cache: &Path) -> Self {
+        Self { root: cache.join(format!("windows-{}-{LAYOUT}", COMPILER[0].version)) }
+    }
+
+    /// Its compiler, which is also the oldest that is supported.
+    pub(crate) fn rustc(&self) -> PathBuf {
+        self.root.join("bin/rustc")
     }
 
     /// The DLL that a Wine prefix gets.
@@ -76,7 +90,7 @@ impl Toolchain {
         with_clippy.push(":");
         with_clippy.push(path);
         vec![
-            ("RUSTC", bin.join("rustc").into()),
+            ("RUSTC", self.rustc().into()),
             ("RUSTDOC", bin.join("rustdoc").into()),
             // For -Zbuild-std.
             ("RUSTC_BOOTSTRAP", "1".into()),
@@ -114,14 +128,8 @@ impl Toolchain {
         fs::create_dir_all(&folder)
             .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         for program in ["rustc", "rustdoc", "cargo-clippy", "clippy-driver"] {
-            let usr = destination.join("usr");
-            let usr = usr.display();
-            let text = format!(
-                "#!/bin/sh\nLD_LIBRARY_PATH={usr}/lib/x86_64-linux-gnu${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} \
-                 exec {usr}/bin/{program} \"$@\"\n"
-            );
             let path = folder.join(program);
-            fs::write(&path, text)
+            fs::write(&path, wrapper(program, &destination.join("usr")))
                 .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
@@ -155,6 +163,21 @@ impl Toolchain {
         gcc.args(["-shared", "-O2", "-s", "-o"]).args([&self.process_prng(), &source]).arg("-ladvapi32");
         apt::run(&mut gcc)
     }
+}
+
+/// A shell script that runs a program of the compiler. A newer cargo calls rustdoc's `--runtool` by a newer name.
+fn wrapper(program: &str, usr: &Path) -> String {
+    let rename = if program == "rustdoc" {
+        "for argument; do\n  shift\n  case $argument in --test-runtool*) argument=--${argument#--test-} ;; esac\n  \
+         set -- \"$@\" \"$argument\"\ndone\n"
+    } else {
+        ""
+    };
+    let usr = usr.display();
+    format!(
+        "#!/bin/sh\n{rename}LD_LIBRARY_PATH={usr}/lib/x86_64-linux-gnu${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} \
+         exec {usr}/bin/{program} \"$@\"\n"
+    )
 }
 
 /// Where toolchains are kept between runs and checkouts.
