@@ -40,7 +40,7 @@ impl PacketSocket {
     /// # Errors
     ///
     /// EPERM without CAP_NET_RAW, ENODEV where there is no such device.
-    pub fn open(index: i32) -> io::Result<Self> {
+    pub fn open(index: u32) -> io::Result<Self> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // Protocol 0: nothing is queued before bind has named the device.
         // SAFETY: no pointers.
@@ -57,7 +57,7 @@ impl PacketSocket {
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = ALL_PROTOCOLS.to_be();
-        address.sll_ifindex = index;
+        address.sll_ifindex = i32::try_from(index).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: the address is valid for its length.
         let bound = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
