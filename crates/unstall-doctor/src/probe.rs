@@ -4,12 +4,16 @@
 //! how soon the scheduler wakes another thread.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+#[cfg(unix)]
+use std::os::fd::AsFd as AsSocket;
+#[cfg(windows)]
+use std::os::windows::io::AsSocket;
 use std::time::{Duration, Instant};
 use unstall_core::outcome::{OsError, Outcome};
-use unstall_core::syn::SynRetransmissions;
+use unstall_core::syn::{Prepared, SynRetransmissions};
 
 /// 127.0.0.1 and ::1.
 pub(crate) const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -45,18 +49,38 @@ pub(crate) struct Ended {
 
 /// One plain connect, as any program makes it: nothing is done about retransmissions.
 pub(crate) fn plain_connect(address: SocketAddr, limit: Duration) -> (Ended, Option<TcpStream>) {
-    let options = unstall_sys::connect::Options {
-        nodelay: true,
-        syn_retransmissions: SynRetransmissions::OsDefault,
-        local: true,
-    };
+    let (_, ended, stream) = connect(address, limit, SynRetransmissions::OsDefault);
+    (ended, stream)
+}
+
+/// One connect without SYN retransmissions; `None`: this system needs no such thing, or does not take it.
+pub(crate) fn connect_without_retransmission(address: SocketAddr, limit: Duration) -> Option<Ended> {
+    let (prepared, ended, _) = connect(address, limit, SynRetransmissions::NoneIfLocal);
+    matches!(prepared, Prepared::NoRetransmission | Prepared::OneRetransmission).then_some(ended)
+}
+
+fn connect(
+    address: SocketAddr,
+    limit: Duration,
+    syn_retransmissions: SynRetransmissions,
+) -> (Prepared, Ended, Option<TcpStream>) {
+    let options = unstall_sys::connect::Options { nodelay: true, syn_retransmissions, local: true };
     let start = Instant::now();
-    let (_, result) = unstall_sys::connect::connect_blocking(address, &options, Some(limit));
+    let (prepared, result) = unstall_sys::connect::connect_blocking(address, &options, Some(limit));
     let elapsed = start.elapsed();
     match result {
-        Ok(stream) => (Ended { outcome: Outcome::Connected, os_error: None, elapsed }, Some(stream)),
-        Err(error) => (Ended { outcome: error.outcome(), os_error: error.os_error(), elapsed }, None),
+        Ok(stream) => {
+            (prepared, Ended { outcome: Outcome::Connected, os_error: None, elapsed }, Some(stream))
+        }
+        Err(error) => {
+            (prepared, Ended { outcome: error.outcome(), os_error: error.os_error(), elapsed }, None)
+        }
     }
+}
+
+/// Has the socket closed with a reset, so that no connection stays in TIME_WAIT: a run makes hundreds.
+pub(crate) fn leave_nothing(socket: &impl AsSocket) -> io::Result<()> {
+    SockRef::from(socket).set_linger(Some(Duration::ZERO))
 }
 
 /// The connection that waits to be accepted. It is there at once, unless something else took the connect.
@@ -82,6 +106,7 @@ impl Pair {
         let (ended, client) = plain_connect(address, limit);
         let client = client.ok_or(ended)?;
         let server = accept(listener, limit).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
+        leave_nothing(&client).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
         for end in [&client, &server] {
             end.set_read_timeout(Some(limit)).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
         }
@@ -121,6 +146,19 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(plain_connect(closed.address, LIMIT).0.outcome, Outcome::Refused);
         }
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(unstall_portable)))]
+    fn a_closed_pair_leaves_nothing_behind() {
+        let listener = TcpListener::bind((LOOPBACK[0], 0)).expect("no listener");
+        let address = listener.local_addr().expect("no address");
+        for _ in 0..10 {
+            let (mut pair, _) = Pair::connect(&listener, LIMIT).expect("no connection");
+            pair.exchange(1, 1).expect("no exchange");
+        }
+        let waiting = unstall_sys::ports::time_wait().expect("no table");
+        assert_eq!(waiting.get(&address), None);
     }
 
     #[test]

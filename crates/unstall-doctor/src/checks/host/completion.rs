@@ -6,7 +6,7 @@
 use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
 use crate::findings::{Finding, exchange};
-use crate::probe::{LOOPBACK, SLOW, accept};
+use crate::probe::{LOOPBACK, SLOW, accept, leave_nothing};
 use crate::stats::{Figures, percent, show};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use schemars::JsonSchema;
@@ -143,6 +143,7 @@ fn connect(listener: &TcpListener, address: SocketAddr, way: Way, limit: Duratio
         }
     }
     let elapsed = start.elapsed().saturating_sub(pause);
+    leave_nothing(&socket)?;
     accept(listener, limit)?;
     Ok(elapsed)
 }

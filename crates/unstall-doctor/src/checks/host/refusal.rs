@@ -3,7 +3,7 @@
 use crate::checks::{Check, Measured};
 use crate::context::Context;
 use crate::findings::{Evidence, Finding, refusal};
-use crate::probe::{ClosedPort, Ended, plain_connect};
+use crate::probe::{ClosedPort, Ended, connect_without_retransmission, plain_connect};
 use crate::stats::{Figures, known_causes, ns, show};
 use crate::wire;
 use schemars::JsonSchema;
@@ -39,6 +39,8 @@ pub(super) struct Port {
     os_error: Option<OsError>,
     /// How long the refusals took; null: none came.
     refused: Option<Figures>,
+    /// The same without SYN retransmissions; null: the refusals are quick, or this system has no such option.
+    without_retransmission: Option<Figures>,
 }
 
 /// A refusal is microseconds of work. The least of the stalls that are known is one retransmission, 505 ms.
@@ -104,13 +106,20 @@ struct Probe {
     closed: Option<ClosedPort>,
     last: Ended,
     refused: Vec<Duration>,
+    without_retransmission: Vec<Duration>,
 }
 
 impl Probe {
     /// The first connect, and two more if it is slow. Three that take seconds tell as much as a hundred.
     fn first(context: &Context, address: IpAddr) -> Self {
         let last = Ended { outcome: Outcome::NotAvailable, os_error: None, elapsed: Duration::ZERO };
-        let mut probe = Self { address, closed: ClosedPort::at(address).ok(), last, refused: Vec::new() };
+        let mut probe = Self {
+            address,
+            closed: ClosedPort::at(address).ok(),
+            last,
+            refused: Vec::new(),
+            without_retransmission: Vec::new(),
+        };
         probe.connect(context);
         while probe.last.elapsed >= SLOW
             && probe.refused.len() < context.samples(1).min(3)
@@ -120,7 +129,19 @@ impl Probe {
                 break;
             }
         }
+        if probe.last.elapsed >= SLOW {
+            probe.cure(context);
+        }
         probe
+    }
+
+    /// As many connects without SYN retransmissions, to show what that is worth here.
+    fn cure(&mut self, context: &Context) {
+        let Some(closed) = &self.closed else { return };
+        let one = || connect_without_retransmission(closed.address, context.refusal_timeout());
+        let refused =
+            self.refused.iter().map_while(|_| one().filter(|ended| ended.outcome == Outcome::Refused));
+        self.without_retransmission = refused.map(|ended| ended.elapsed).collect();
     }
 
     /// One connect. Whether it was refused.
@@ -141,7 +162,13 @@ impl Probe {
         {
         }
         let Ended { outcome, os_error, .. } = self.last;
-        Port { address: self.address, outcome, os_error, refused: Figures::of(&self.refused) }
+        Port {
+            address: self.address,
+            outcome,
+            os_error,
+            refused: Figures::of(&self.refused),
+            without_retransmission: Figures::of(&self.without_retransmission),
+        }
     }
 }
 
@@ -157,6 +184,14 @@ impl Port {
         let figures = self.refused.as_ref()?;
         let slow: Vec<_> = figures.values().iter().copied().filter(|time| *time >= SLOW).collect();
         Figures::of(&slow).map(|slow| slow.median())
+    }
+
+    /// What taking the SYN retransmissions away is worth.
+    fn cured(&self) -> Option<Evidence> {
+        let figures = self.without_retransmission.as_ref()?;
+        Some(
+            figures.evidence(&format!("closed port at {}, refused without SYN retransmission", self.address)),
+        )
     }
 
     fn evidence(&self) -> Evidence {
@@ -208,7 +243,13 @@ fn slow(data: &Data) -> Option<Finding> {
         &[("addresses", &list(slow.iter().copied())), ("time", &show(time))];
     let finding = refusal::SLOW_REFUSAL.found(values);
     let known = Figure::new(Phase::Connect, time).outcome(Outcome::Refused);
-    Some(finding.with_all(slow.iter().map(|port| port.evidence())).with_all(known_causes(&known)))
+    let cured = slow.iter().filter_map(|port| port.cured());
+    Some(
+        finding
+            .with_all(slow.iter().map(|port| port.evidence()))
+            .with_all(cured)
+            .with_all(known_causes(&known)),
+    )
 }
 
 fn with_outcome(data: &Data, outcome: Outcome, entry: &'static crate::findings::Entry) -> Option<Finding> {
@@ -233,6 +274,7 @@ mod tests {
             outcome: Outcome::Refused,
             os_error: None,
             refused: Some(figures(ms)),
+            without_retransmission: None,
         }
     }
 
@@ -268,6 +310,16 @@ mod tests {
         );
         assert_eq!(findings[0].evidence[0].value_ns, Some(2_026_000_000));
         assert_eq!(findings[0].evidence[0].n, Some(3));
+    }
+
+    /// Published for Windows 11: 0.3 ms with the retransmission taken away.
+    #[test]
+    fn what_the_cure_is_worth_stands_beside_the_stall() {
+        let cured = Some(figures(&[0.3; 3]));
+        let port = Port { without_retransmission: cured, ..refused("127.0.0.1", &[2026.0; 3]) };
+        let found = judge(vec![port]);
+        let text = "closed port at 127.0.0.1, refused without SYN retransmission: median 0.30 ms";
+        assert!(found[0].evidence[1].text.starts_with(text), "{}", found[0].evidence[1].text);
     }
 
     #[test]
