@@ -195,6 +195,24 @@ const BAD: &[(&str, Kind, usize, &str)] = &[
         "'\\n' cannot be in a host name at character 2: letters, digits, '-', '_' and '.' can, for example localhost:4200",
     ),
     (
+        "ü\u{a0}b:80",
+        Kind::Name,
+        2,
+        "'\\u{a0}' cannot be in a host name at character 2: letters, digits, '-', '_' and '.' can, for example localhost:4200",
+    ),
+    (
+        "ü\u{85}b:80",
+        Kind::Name,
+        2,
+        "'\\u{85}' cannot be in a host name at character 2: letters, digits, '-', '_' and '.' can, for example localhost:4200",
+    ),
+    (
+        "ü\u{86}b:80",
+        Kind::Name,
+        2,
+        "'\\u{86}' cannot be in a host name at character 2: letters, digits, '-', '_' and '.' can, for example localhost:4200",
+    ),
+    (
         "a,b:80",
         Kind::Name,
         1,
@@ -515,6 +533,14 @@ fn the_host_alone_has_no_brackets() {
     ] {
         assert_eq!(typed.parse::<Target>().unwrap().host_str(), host);
     }
+}
+
+#[test]
+fn names_are_strings() {
+    let zone: ZoneName = "eth0".parse().unwrap();
+    assert_eq!((Name::localhost().as_ref(), zone.as_ref()), ("localhost", "eth0"));
+    assert_eq!((Name::localhost().len(), zone.len()), (9, 4));
+    assert_eq!(format!("{:>10}{zone:>5}", Name::localhost()), " localhost eth0");
 }
 
 #[test]
