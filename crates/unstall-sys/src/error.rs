@@ -208,7 +208,8 @@ const fn advice(operation: Operation, outcome: Outcome) -> &'static str {
         (Outcome::NotPermitted, Operation::ReadTable) => "run it as a user who may",
         (Outcome::NotPermitted, _) => "check this host's firewall rules, sandbox and policies",
         (Outcome::NoName, _) => "correct the name, or add it to the name servers or the hosts file",
-        (Outcome::Exhausted, _) => "close some, or wait until some are free again",
+        (Outcome::Exhausted, Operation::Resolve) => "check the name servers and try again later",
+        (Outcome::Exhausted, _) => "close connections that are not needed, or wait until some are gone",
         _ => "",
     }
 }

@@ -94,7 +94,7 @@ mod tests {
         let error = error.into_error("db.example", LONG);
         assert_eq!(error.outcome(), Outcome::Exhausted);
         let expected = "cannot resolve db.example: the resolver has not answered 32 earlier lookups; \
-                        close some, or wait until some are free again";
+                        check the name servers and try again later";
         assert_eq!(error.to_string(), expected);
         hanging.clear();
         while ABANDONED.load(Ordering::Acquire) != 0 {

@@ -12,6 +12,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+const NOT_PERMITTED: &str =
+    "as root or under `unshare -r` it would have a network namespace, which is not permitted here";
+
 /// Runs `test` in a network namespace with the loopback interface up. Where that is not permitted the test is left out, which is
 /// said.
 pub(crate) fn with_network(name: &str, test: impl FnOnce() + Send) {
@@ -54,9 +57,7 @@ fn run(name: &str, flags: UnshareFlags, test: impl FnOnce() + Send) {
                     loopback_up().unwrap();
                     test();
                 }
-                Err(errno) => {
-                    left_out(name, &format!("a private network namespace is not permitted ({errno})"));
-                }
+                Err(errno) => left_out(name, &format!("{NOT_PERMITTED} ({errno})")),
             }
         };
         scope.spawn(body).join()
