@@ -164,7 +164,7 @@ fn places(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
 }
 
 proptest! {
-    #![proptest_config(proptest::test_runner::Config { cases: 1_000, ..Default::default() })]
+    #![proptest_config(proptest::test_runner::Config { cases: 400, ..Default::default() })]
 
     #[test]
     fn every_race_ends_with_one_winner_or_with_a_reason(case in case()) {
