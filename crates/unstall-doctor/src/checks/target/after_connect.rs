@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(deed_of(&testing::deaf().expect("a server")), (Deed::Nothing, true));
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(unstall_portable), not(unstall_no_listener_table)))]
     #[test]
     fn a_server_that_does_not_accept_is_told_from_one_that_says_nothing() {
         let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
