@@ -88,23 +88,19 @@ impl Counts {
     }
 
     fn text(self, verdict: Verdict) -> String {
-        let mut text = match verdict {
-            Verdict::Sound => format!("nothing that stalls was found by {}", counted(self.ran, "check")),
-            Verdict::Found => format!(
-                "{} and {} found by {}",
-                counted(self.error, "error"),
-                counted(self.warn, "warning"),
-                counted(self.ran, "check")
-            ),
+        let some = |count: usize, word: &str| (count > 0).then(|| counted(count, word));
+        let checks = counted(self.ran, "check");
+        let found: Vec<_> =
+            [some(self.error, "error"), some(self.warn, "warning")].into_iter().flatten().collect();
+        let verdict = match verdict {
+            Verdict::Sound => format!("nothing that stalls was found by {checks}"),
+            Verdict::Found => format!("{} found by {checks}", found.join(" and ")),
             Verdict::NotMeasured => "nothing could be measured".to_owned(),
         };
-        if self.info > 0 {
-            text = text + "; " + &counted(self.info, "thing") + " worth knowing, no fault";
-        }
-        if self.could_not_run > 0 && self.ran > 0 {
-            text = text + "; " + &counted(self.could_not_run, "check") + " could not run";
-        }
-        text
+        let info = some(self.info, "thing").map(|things| format!("{things} worth knowing, no fault"));
+        let blocked = some(self.could_not_run, "check").filter(|_| self.ran > 0);
+        let blocked = blocked.map(|checks| format!("{checks} could not run"));
+        [Some(verdict), info, blocked].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -141,6 +137,16 @@ mod tests {
             summary.text,
             "1 error and 1 warning found by 4 checks; 1 thing worth knowing, no fault; 1 check could not run"
         );
+    }
+
+    #[test]
+    fn only_what_there_is_is_counted() {
+        let warnings = Counts { warn: 2, ran: 1, ..Counts::default() };
+        assert_eq!(warnings.text(Verdict::Found), "2 warnings found by 1 check");
+        let sound = Counts { ran: 12, not_applicable: 1, ..Counts::default() };
+        assert_eq!(sound.text(Verdict::Sound), "nothing that stalls was found by 12 checks");
+        let blind = Counts { could_not_run: 1, ..Counts::default() };
+        assert_eq!(blind.text(Verdict::NotMeasured), "nothing could be measured");
     }
 
     #[test]

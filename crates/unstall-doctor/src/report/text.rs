@@ -3,7 +3,7 @@
 use super::{CheckResult, Header, Report, Status, Verdict};
 use crate::findings::{Evidence, Finding, Fix, Severity};
 use anstyle::{AnsiColor, Style as Ansi};
-use textwrap::Options;
+use textwrap::{Options, WordSplitter};
 use unstall_core::text::Charset;
 
 /// How text looks.
@@ -208,8 +208,11 @@ impl Style {
         // Whatever the width, some words fit beside the column.
         let width = self.width.max(indent + column + 20);
         let words = self.in_charset(words);
-        let options =
-            Options::new(width).initial_indent(&hanging).subsequent_indent(&hanging).break_words(false);
+        let options = Options::new(width)
+            .initial_indent(&hanging)
+            .subsequent_indent(&hanging)
+            .break_words(false)
+            .word_splitter(WordSplitter::NoHyphenation);
         let filled = textwrap::fill(&words, options);
         let padding = " ".repeat(column - word.len());
         let body = filled.get(indent + column..).unwrap_or_default();
@@ -275,6 +278,20 @@ mod tests {
             let mut wide = text.lines().filter(too_long).filter(|line| !is_command(line));
             assert_eq!(wide.next(), None, "{width}");
         }
+    }
+
+    #[test]
+    fn a_target_is_named_above_its_checks_and_only_there() {
+        let mut report = report();
+        let targets = [None, Some("a:1"), Some("a:1"), Some("b:2")];
+        let mut writer = Writer::new(Style::default());
+        for (result, target) in report.results.iter_mut().zip(targets) {
+            result.target = target.map(str::to_owned);
+        }
+        let text: String = report.results[..4].iter().map(|result| writer.check(result, &[])).collect();
+        let headings: Vec<_> = text.lines().filter(|line| line.len() == 3).collect();
+        assert_eq!(headings, ["a:1", "b:2"]);
+        assert!(!text.starts_with("a:1"));
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! Loopback's self-test: connects and one-byte round trips to a listener of our own, on both families.
 
+use super::slow;
 use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
-use crate::findings::{Entry, Evidence, Finding, exchange};
-use crate::probe::{Ended, LOOPBACK, Pair, SLOW};
-use crate::stats::{Figures, show};
+use crate::findings::{Evidence, Finding, exchange};
+use crate::probe::{Ended, LOOPBACK, Pair};
+use crate::stats::{Figures, known_causes, show};
 use crate::wire;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt::Display;
 use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::time::Duration;
 use unstall_core::outcome::{OsError, Outcome};
+use unstall_core::signature::{Figure, Phase};
 
 pub(super) struct Loopback;
 
@@ -56,7 +59,17 @@ impl Check for Loopback {
     }
 
     fn judge(data: &Data) -> Vec<Finding> {
-        data.families.iter().flat_map(judge_family).collect()
+        let mut findings: Vec<_> = data.families.iter().filter_map(broken).collect();
+        let connects = || data.families.iter().map(|family| (family.address, family.connect.as_ref()));
+        let exchanges = data.families.iter().map(|family| (family.address, family.exchange.as_ref()));
+        let slow_connects = slow(&exchange::LOOPBACK_CONNECT_SLOW, "connect", connects());
+        // Several seconds are a SYN that was lost and sent again.
+        let longest =
+            connects().filter_map(|(_, figures)| figures.map(Figures::median)).max().unwrap_or_default();
+        let known = known_causes(&Figure::new(Phase::Connect, longest).outcome(Outcome::Connected));
+        findings.extend(slow_connects.map(|finding| finding.with_all(known)));
+        findings.extend(slow(&exchange::LOOPBACK_EXCHANGE_SLOW, "one byte and back", exchanges));
+        findings
     }
 
     fn describe(data: &Data) -> Vec<String> {
@@ -109,27 +122,15 @@ fn exchanges(context: &Context, mut pair: Pair) -> io::Result<Vec<Duration>> {
     context.series(context.samples(1), || pair.exchange(1, 1))
 }
 
-fn judge_family(family: &Family) -> Vec<Finding> {
-    // ::1 that does not connect is judged by the check `ipv6`, which knows who would try it.
-    if family.outcome != Outcome::Connected && family.address.is_ipv4() {
-        let values: &[(&str, &dyn std::fmt::Display)] =
-            &[("address", &family.address), ("outcome", &family.outcome)];
-        let code = family.os_error.map_or_else(String::new, |error| format!(", OS error {}", error.code));
-        let text = format!("connect to a listener at {}: {}{code}", family.address, family.outcome);
-        return vec![exchange::LOOPBACK_BROKEN.found(values).with_evidence(Evidence::seen(text))];
+/// A connect that failed. ::1 that does not connect is judged by the check `ipv6`, which knows who would try it.
+fn broken(family: &Family) -> Option<Finding> {
+    if family.outcome == Outcome::Connected || family.address.is_ipv6() {
+        return None;
     }
-    let rows: [(&'static Entry, &str, &Option<Figures>); 2] = [
-        (&exchange::LOOPBACK_CONNECT_SLOW, "connect", &family.connect),
-        (&exchange::LOOPBACK_EXCHANGE_SLOW, "one byte and back", &family.exchange),
-    ];
-    let slow = rows.into_iter().filter_map(|(entry, what, figures)| {
-        let figures = figures.as_ref().filter(|figures| figures.median() > SLOW)?;
-        let evidence = figures.evidence(&format!("{what} at {}", family.address));
-        let values: &[(&str, &dyn std::fmt::Display)] =
-            &[("address", &family.address), ("time", &show(figures.median()))];
-        Some(entry.found(values).with_evidence(evidence))
-    });
-    slow.collect()
+    let values: &[(&str, &dyn Display)] = &[("address", &family.address), ("outcome", &family.outcome)];
+    let code = family.os_error.map_or_else(String::new, |error| format!(", OS error {}", error.code));
+    let text = format!("connect to a listener at {}: {}{code}", family.address, family.outcome);
+    Some(exchange::LOOPBACK_BROKEN.found(values).with_evidence(Evidence::seen(text)))
 }
 
 #[cfg(test)]
@@ -151,6 +152,22 @@ mod tests {
         assert_eq!(judged(v4, Outcome::Connected, &[5.0; 9], &[5.0; 9]), [""; 0]);
         assert_eq!(judged(v4, Outcome::Connected, &[5.1; 9], &[0.1; 9]), ["loopback-connect-slow"]);
         assert_eq!(judged(v4, Outcome::Connected, &[0.1; 9], &[5.1; 9]), ["loopback-exchange-slow"]);
+    }
+
+    #[test]
+    fn both_families_make_one_finding_with_the_cause_that_is_known() {
+        let family = |address| Family {
+            address,
+            outcome: Outcome::Connected,
+            os_error: None,
+            connect: Some(figures(&[1023.0])),
+            exchange: Some(figures(&[0.1])),
+        };
+        let findings = Loopback::judge(&Data { families: LOOPBACK.map(family).into() });
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].title, "a connect to an own listener at 127.0.0.1, ::1 takes 1023 ms");
+        let mut facts = findings[0].evidence.iter().map(|fact| &fact.text);
+        assert!(facts.any(|text| text.contains("a SYN was lost")), "{:?}", findings[0].evidence);
     }
 
     #[test]

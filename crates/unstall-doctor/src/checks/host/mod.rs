@@ -14,6 +14,10 @@ mod refusal;
 mod small_writes;
 
 use super::Row;
+use crate::findings::{Entry, Finding};
+use crate::probe::SLOW;
+use crate::stats::{Figures, show};
+use std::net::IpAddr;
 
 /// Every check of this machine, in the order in which they run.
 pub(crate) static CHECKS: &[Row<()>] = &[
@@ -30,3 +34,24 @@ pub(crate) static CHECKS: &[Row<()>] = &[
     Row::of::<accept_queue::AcceptQueue>(),
     Row::of::<proxy::Proxy>(),
 ];
+
+/// One finding for all loopback addresses at which something is slow at the median; `None`: at none. The entry's
+/// placeholders are the address and the time.
+fn slow<'a>(
+    entry: &Entry,
+    what: &str,
+    measured: impl Iterator<Item = (IpAddr, Option<&'a Figures>)>,
+) -> Option<Finding> {
+    let slow: Vec<_> = measured
+        .filter_map(|(address, figures)| Some((address, figures?)))
+        .filter(|(_, figures)| figures.median() > SLOW)
+        .collect();
+    let time = slow.iter().map(|(_, figures)| figures.median()).max()?;
+    let addresses: Vec<_> = slow.iter().map(|(address, _)| address.to_string()).collect();
+    let finding = entry.found(&[("address", &addresses.join(", ")), ("time", &show(time))]);
+    Some(
+        finding.with_all(
+            slow.iter().map(|(address, figures)| figures.evidence(&format!("{what} at {address}"))),
+        ),
+    )
+}

@@ -1,5 +1,6 @@
 //! Two small writes and a read, with and without TCP_NODELAY: Nagle against the delayed acknowledgement.
 
+use super::slow;
 use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
 use crate::findings::{Finding, Severity, exchange};
@@ -8,6 +9,7 @@ use crate::stats::{Figures, known_causes, show};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
+use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::time::Duration;
 use unstall_core::signature::{Figure, Phase};
@@ -57,8 +59,9 @@ impl Check for SmallWrites {
     }
 
     fn judge(data: &Data) -> Vec<Finding> {
-        let broken = data.families.iter().filter(|family| family.nodelay.median() > SLOW);
-        let mut findings: Vec<_> = broken.map(nodelay_does_not_help).collect();
+        let with_nodelay = data.families.iter().map(|family| (family.address, Some(&family.nodelay)));
+        let mut findings: Vec<_> =
+            slow(&exchange::NODELAY_DOES_NOT_HELP, "with TCP_NODELAY", with_nodelay).into_iter().collect();
         let waits = |family: &&Family| family.plain.median() > SLOW && family.nodelay.median() <= SLOW;
         findings.extend(
             data.families.iter().filter(waits).max_by_key(|family| family.plain.median()).map(waits_for),
@@ -78,28 +81,20 @@ impl Check for SmallWrites {
 /// `Ok(None)`: nothing can listen at this address.
 fn family(context: &Context, address: IpAddr) -> Result<Option<Family>, String> {
     let Ok(listener) = TcpListener::bind((address, 0)) else { return Ok(None) };
-    let series = |nodelay| {
-        let (mut pair, _) = Pair::connect(&listener, context.timeout())
-            .map_err(|ended| format!("the connect to a listener at {address} ended as {}", ended.outcome))?;
-        let failed = |error| format!("the exchange at {address} failed: {error}");
-        pair.set_nodelay(nodelay).map_err(failed)?;
-        // A dear series without NODELAY: each exchange may cost a timer of 40 ms or more. The first is left out: a
-        // fresh connection is acknowledged at once.
-        pair.exchange(2, 10).map_err(failed)?;
-        let share = if nodelay { 1 } else { 10 };
-        let samples = context.series(context.samples(share), || pair.exchange(2, 10)).map_err(failed)?;
-        Figures::of(&samples).ok_or_else(|| "no sample was taken".to_owned())
+    let (mut pair, _) = Pair::connect(&listener, context.timeout())
+        .map_err(|ended| format!("the connect to a listener at {address} ended as {}", ended.outcome))?;
+    let mut series = |nodelay, count| {
+        pair.set_nodelay(nodelay)?;
+        // The first is left out: a fresh connection is acknowledged at once.
+        pair.exchange(2, 10)?;
+        context.series(count, || pair.exchange(2, 10))
     };
-    let nodelay = series(true)?;
-    let plain = series(false)?;
-    Ok(Some(Family { address, plain, nodelay }))
-}
-
-fn nodelay_does_not_help(family: &Family) -> Finding {
-    let values: &[(&str, &dyn Display)] =
-        &[("time", &show(family.nodelay.median())), ("address", &family.address)];
-    let what = format!("with TCP_NODELAY at {}", family.address);
-    exchange::NODELAY_DOES_NOT_HELP.found(values).with_evidence(family.nodelay.evidence(&what))
+    let failed = |error: io::Error| format!("the exchange at {address} failed: {error}");
+    let nodelay = series(true, context.samples(1)).map_err(failed)?;
+    // A dear series: each exchange may cost a timer of 40 ms or more.
+    let plain = series(false, context.samples(10)).map_err(failed)?;
+    let family = |(plain, nodelay)| Family { address, plain, nodelay };
+    Ok(Figures::of(&plain).zip(Figures::of(&nodelay)).map(family))
 }
 
 fn waits_for(family: &Family) -> Finding {
@@ -146,7 +141,8 @@ mod tests {
     #[test]
     fn nodelay_that_does_not_help_is_a_warning_of_its_own() {
         let slow = ("nodelay-does-not-help".to_owned(), Severity::Warn);
-        assert_eq!(judged(44.0, 5.1), vec![slow.clone(), slow]);
+        assert_eq!(judged(44.0, 5.1), vec![slow]);
+        assert_eq!(judged(4.0, 5.0), vec![]);
     }
 
     /// Linux' timer for delayed acknowledgements is 40 ms at the least (TCP_DELACK_MIN).
