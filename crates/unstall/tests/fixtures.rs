@@ -104,13 +104,20 @@ fn full_backlog() {
     assert_eq!(server.drain().unwrap(), server.addrs().len());
 }
 
+fn is_wine() -> bool {
+    unstall_sys::host::facts().wine.is_some()
+}
+
 #[test]
 fn resets() {
     let server = testing::resets().unwrap();
     for address in addresses(&server) {
         for _ in 0..50 {
             let result = TcpStream::connect(address).and_then(|mut stream| stream.read(&mut [0]));
-            assert_eq!(result.unwrap_err().kind(), ErrorKind::ConnectionReset);
+            // Wine's server may see the reset first; then the client reads an end.
+            if !(is_wine() && matches!(result, Ok(0))) {
+                assert_eq!(result.unwrap_err().kind(), ErrorKind::ConnectionReset);
+            }
         }
     }
 }
