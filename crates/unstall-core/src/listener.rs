@@ -2,7 +2,7 @@
 //!
 //! The rules are Linux's (`__inet_lookup_listener` and `compute_score` in net/ipv4/inet_hashtables.c, the
 //! same for IPv6), which the other kernels share as far as addresses go: a listener bound to the very address
-//! before a wildcard; among wildcards the one of the destination's family before an IPv6 one that takes IPv4
+//! before a wildcard; among equals a socket of the destination's family before an IPv6 one that takes IPv4
 //! too. An unspecified destination is the loopback address, as in
 //! [`crate::locality::unspecified_to_loopback`].
 
@@ -43,10 +43,12 @@ enum Fit {
     No,
     /// An IPv6 wildcard of which the OS does not tell whether it takes IPv4.
     Perhaps,
-    /// An IPv6 wildcard that takes IPv4.
+    /// An IPv6 socket's wildcard that takes IPv4.
     DualStack,
     /// The wildcard of the destination's family.
     Wildcard,
+    /// The very address, by an IPv6 socket for an IPv4 destination.
+    Mapped,
     /// The very address.
     Exact,
 }
@@ -63,7 +65,7 @@ impl Listener {
         match self.fit(destination) {
             Fit::No => Some(false),
             Fit::Perhaps => None,
-            Fit::DualStack | Fit::Wildcard | Fit::Exact => Some(true),
+            Fit::DualStack | Fit::Wildcard | Fit::Mapped | Fit::Exact => Some(true),
         }
     }
 
@@ -75,7 +77,7 @@ impl Listener {
         }
         match (bound, destination) {
             (SocketAddr::V4(bound), SocketAddr::V4(destination)) if bound.ip() == destination.ip() => {
-                Fit::Exact
+                if self.address.is_ipv4() { Fit::Exact } else { Fit::Mapped }
             }
             (SocketAddr::V6(bound), SocketAddr::V6(destination)) if bound.ip() == destination.ip() => {
                 // A scope id of 0 is one that the table or the caller does not tell.
@@ -89,6 +91,8 @@ impl Listener {
                 None => Fit::Perhaps,
             },
             (SocketAddr::V4(_), SocketAddr::V6(_)) => Fit::No,
+            // An IPv6 socket bound to ::ffff:0.0.0.0.
+            (SocketAddr::V4(_), SocketAddr::V4(_)) if self.address.is_ipv6() => Fit::DualStack,
             _ => Fit::Wildcard,
         }
     }

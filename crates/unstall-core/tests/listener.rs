@@ -1,4 +1,4 @@
-//! Which listener an address reaches. The rows are what Linux does; a namespace test of the doctor asks the kernel.
+//! Which listener an address reaches. The rows are what Linux does; tests/listener_kernel.rs asks the kernel.
 
 use std::net::SocketAddr;
 use unstall_core::listener::{
@@ -88,6 +88,20 @@ fn of_equal_listeners_the_first_is_taken() {
     let table = [owned("127.0.0.1:80", 1), owned("127.0.0.1:80", 2)];
     let first = reaches(&table, at("127.0.0.1:80")).unwrap();
     assert_eq!(first.owner.as_ref().map(|owner| owner.pid), Some(1));
+}
+
+#[test]
+fn a_socket_of_the_family_comes_before_a_mapped_one() {
+    let mut table = [listener("[::ffff:127.0.0.1]:80", Some(false)), listener("127.0.0.1:80", None)];
+    for _ in 0..2 {
+        assert_eq!(reached(&table, "127.0.0.1:80"), Some("127.0.0.1:80".into()));
+        table.reverse();
+    }
+    let mut table = [listener("[::ffff:0.0.0.0]:80", Some(false)), listener("0.0.0.0:80", None)];
+    for _ in 0..2 {
+        assert_eq!(reached(&table, "127.0.0.1:80"), Some("0.0.0.0:80".into()));
+        table.reverse();
+    }
 }
 
 #[test]
