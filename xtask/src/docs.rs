@@ -23,6 +23,10 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("schema/report.schema.json", &["schema", "doctor"]),
     ("schema/connect.schema.json", &["schema", "connect"]),
     ("schema/checks.schema.json", &["schema", "checks"]),
+    ("schema/lab-list.schema.json", &["schema", "lab-list"]),
+    ("schema/lab-matrix.schema.json", &["schema", "lab-matrix"]),
+    ("schema/lab-reference.schema.json", &["schema", "lab-reference"]),
+    ("schema/lab-burst.schema.json", &["schema", "lab-burst"]),
     ("schema/error.schema.json", &["schema", "error"]),
 ];
 

@@ -28,6 +28,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Doctor(Doctor),
     Connect(Connect),
+    #[cfg(target_os = "linux")]
+    Lab(crate::lab::args::Lab),
     Explain(Explain),
     Completions(Completions),
     Man(Man),
@@ -134,7 +136,8 @@ pub(crate) struct Man {
 /// Print the JSON schema of a report
 #[derive(Args, Debug)]
 pub(crate) struct Schema {
-    /// Whose: doctor, connect, checks (doctor --list-checks), or error (any command line that makes no sense)
+    /// Whose: doctor, connect, checks (doctor --list-checks), lab-list, lab-matrix, lab-reference, lab-burst, or error (any
+    /// command line that makes no sense)
     #[arg(value_enum, hide_possible_values = true)]
     pub(crate) of: Document,
 }
@@ -194,6 +197,14 @@ pub(crate) enum Document {
     Doctor,
     Connect,
     Checks,
+    #[cfg(target_os = "linux")]
+    LabList,
+    #[cfg(target_os = "linux")]
+    LabMatrix,
+    #[cfg(target_os = "linux")]
+    LabReference,
+    #[cfg(target_os = "linux")]
+    LabBurst,
     Error,
 }
 

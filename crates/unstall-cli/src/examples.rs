@@ -53,6 +53,25 @@ const PAGES: &[Page] = &[
         ],
         exit_codes: exit::CONNECT,
     },
+    #[cfg(target_os = "linux")]
+    Page {
+        name: "lab",
+        more: "The program runs in a network namespace of its own, where only loopback and this host's own addresses exist. \
+               It and whatever it starts end with the lab; nothing is left behind. As root the half-second steps of Windows are exact \
+               (BPF); as an ordinary user they come in seconds (a user namespace and nft), which is said on stderr. A socket \
+               asks for fewer retries by its TTL, hop limit or mark: 254 (mark 0xFE) for none, 201 to 208 (1 to 8) for as many. \
+               Nothing is measured on Windows: a profile emulates what others have published.",
+        examples: &[
+            ("unstall lab -- curl http://127.0.0.1:9/", "refused after 2.02 s, as on Windows 11"),
+            ("unstall lab --scenario v4-only -- curl {url}", "a server on one family, reached by name"),
+            ("unstall lab --retries 0 -- npm test", "as if every socket had asked for no retry"),
+            ("unstall lab list", "what profiles and scenarios there are, and their sources"),
+            ("unstall lab matrix --client 'curl -s {url}'", "every scenario against a client"),
+            ("unstall lab reference", "published figures beside emulated ones"),
+            ("unstall lab burst", "300 connects at once: a full accept queue refuses"),
+        ],
+        exit_codes: exit::LAB,
+    },
     Page {
         name: "explain",
         more: "Needs no network.",

@@ -15,6 +15,9 @@ pub(crate) enum Exit {
     CouldNot,
     /// The time limit ended it.
     TimedOut,
+    /// A program ran, and this is its own code or tells why it did not.
+    #[cfg(target_os = "linux")]
+    Program(u8),
 }
 
 impl Exit {
@@ -26,6 +29,8 @@ impl Exit {
             Self::Usage => 2,
             Self::CouldNot => 3,
             Self::TimedOut => 124,
+            #[cfg(target_os = "linux")]
+            Self::Program(code) => code,
         }
     }
 }
@@ -53,6 +58,17 @@ pub(crate) const CONNECT: &[(u8, &str)] = &[
     (3, "the report could not be written"),
     (124, "the time limit ended it"),
     (130, "interrupted"),
+];
+
+/// The codes of `lab`.
+#[cfg(target_os = "linux")]
+pub(crate) const LAB: &[(u8, &str)] = &[
+    (0, "the program's own, as every other code that is not listed"),
+    (2, "bad usage: no such profile, scenario or option; nothing was changed"),
+    (125, "there is no lab: the reason is on stderr"),
+    (126, "the program cannot be executed"),
+    (127, "there is no such program"),
+    (128, "and more: 128 + n, the program was ended by signal n"),
 ];
 
 /// The codes of commands that only print.

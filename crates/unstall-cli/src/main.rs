@@ -12,6 +12,8 @@ mod duration;
 mod examples;
 mod exit;
 mod explain;
+#[cfg(target_os = "linux")]
+mod lab;
 mod man;
 mod output;
 mod print;
@@ -46,6 +48,8 @@ fn run(line: &[String]) -> Exit {
         }
         Command::Doctor(options) => doctor::run(options, style, line),
         Command::Connect(options) => connect::run(&options, style, line),
+        #[cfg(target_os = "linux")]
+        Command::Lab(options) => lab::run(options, style, line),
         Command::Explain(options) => explain::run(&options, style),
         Command::Completions(options) => print::completions(options.shell),
         Command::Man(options) => man::run(options.out.as_deref()),

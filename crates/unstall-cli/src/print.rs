@@ -3,11 +3,15 @@
 use crate::args::{self, Document};
 use crate::document::{CheckList, ConnectReport, ErrorReport};
 use crate::exit::Exit;
+#[cfg(target_os = "linux")]
+use crate::lab::{Everything, Report};
 use crate::output;
 use clap_complete::Shell;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
+#[cfg(target_os = "linux")]
+use unstall_lab::{burst::Case, matrix::Matrix, reference::Reference};
 
 /// The completions of a shell.
 pub(crate) fn completions(shell: Shell) -> Exit {
@@ -22,6 +26,14 @@ pub(crate) fn schema(of: Document) -> Exit {
         Document::Doctor => unstall_doctor::report::schema(),
         Document::Connect => schema_of::<ConnectReport>("unstall connect's report"),
         Document::Checks => schema_of::<CheckList>("unstall doctor's list of checks"),
+        #[cfg(target_os = "linux")]
+        Document::LabList => schema_of::<Report<Everything>>("unstall lab list's report"),
+        #[cfg(target_os = "linux")]
+        Document::LabMatrix => schema_of::<Report<Matrix>>("unstall lab matrix's report"),
+        #[cfg(target_os = "linux")]
+        Document::LabReference => schema_of::<Report<Reference>>("unstall lab reference's report"),
+        #[cfg(target_os = "linux")]
+        Document::LabBurst => schema_of::<Report<Vec<Case>>>("unstall lab burst's report"),
         Document::Error => schema_of::<ErrorReport>("unstall's answer to a command line that makes no sense"),
     };
     output::result(&crate::document::to_json(&schema), Exit::Ok)

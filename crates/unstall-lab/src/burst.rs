@@ -14,6 +14,7 @@ use crate::lab::Lab;
 use crate::profile::{Profile, Retries};
 use crate::program::Program;
 use crate::units::shown;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -49,20 +50,20 @@ impl Plan {
 }
 
 /// One way to connect.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Case {
     /// Which.
     pub name: &'static str,
     /// The profile.
     pub profile: String,
-    /// What somebody has published of it on Windows. `None`: nothing for this burst.
+    /// What somebody has published of it on Windows. null: nothing for this burst.
     pub published: Option<Published>,
     /// What came of each run.
     pub runs: Vec<Run>,
 }
 
 /// A published result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Published {
     /// How many connects were refused.
     pub refused: usize,
@@ -75,7 +76,7 @@ pub struct Published {
 }
 
 /// What came of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Run {
     /// How many connects were refused.
     pub refused: usize,

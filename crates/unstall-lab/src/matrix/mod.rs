@@ -15,6 +15,7 @@ use crate::lab::Lab;
 use crate::profile::Profile;
 use crate::program::{Ended, Finished};
 use crate::scenario::{self, Result as Gets, Scenario, Stage};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -55,7 +56,7 @@ impl Plan {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Matrix {
     /// The profile's name.
     pub profile: String,
@@ -66,7 +67,7 @@ pub struct Matrix {
 }
 
 /// A scenario.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Row {
     /// Its name.
     pub scenario: &'static str,
@@ -81,7 +82,7 @@ pub struct Row {
 }
 
 /// A client in a scenario.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Cell {
     /// The client's name.
     pub client: String,

@@ -1,6 +1,8 @@
 //! For which destinations a profile's refusals hold: `any`, `local`, an address or a prefix.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -116,6 +118,16 @@ impl fmt::Display for Destination {
             Self::Local => f.write_str("local"),
             Self::Prefix(prefix) => prefix.fmt(f),
         }
+    }
+}
+
+impl JsonSchema for Destination {
+    fn schema_name() -> Cow<'static, str> {
+        "Destination".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "`any`, `local`, an address or a prefix.", "type": "string" })
     }
 }
 

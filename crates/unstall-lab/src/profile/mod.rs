@@ -8,7 +8,9 @@ mod destination;
 pub use destination::{Destination, Prefix};
 
 use crate::Error;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +34,7 @@ const MOST_RETRIES: u32 = 255;
 const INTERVALS_MS: std::ops::RangeInclusive<u64> = 100..=10_000;
 
 /// How the lab's TCP behaves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// What it is called.
@@ -41,22 +43,22 @@ pub struct Profile {
     pub summary: String,
     /// Where its figures come from, each labelled published, documented or measured.
     pub sources: Vec<String>,
-    /// What becomes of a RST that answers a SYN. `None`: the connect is refused, as always on Linux.
+    /// What becomes of a RST that answers a SYN. null: the connect is refused, as always on Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
-    /// A SYN for a listener whose accept queue is full. `None`: Linux drops it.
+    /// A SYN for a listener whose accept queue is full. null: Linux drops it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_queue: Option<FullQueue>,
-    /// A SYN that nobody answers. `None`: Linux gives up after 127 to 135 s.
+    /// A SYN that nobody answers. null: Linux gives up after 127 to 135 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
-    /// Names. `None`: those of the host.
+    /// Names. null: those of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
 }
 
 /// What becomes of a RST that answers a SYN.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Refused {
     /// How many more SYNs are sent before the RST counts.
@@ -94,6 +96,19 @@ pub enum Retries {
     Count(u32),
     /// The RST is lost on its way, however often it is sent.
     Lost,
+}
+
+impl JsonSchema for Retries {
+    fn schema_name() -> Cow<'static, str> {
+        "Retries".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "How many more SYNs are sent before a RST counts; \"lost\": the RST never arrives.",
+            "anyOf": [{ "type": "integer", "minimum": 0, "maximum": MOST_RETRIES }, { "const": "lost" }]
+        })
+    }
 }
 
 impl Serialize for Retries {
@@ -139,7 +154,7 @@ impl<'de> Deserialize<'de> for Retries {
 }
 
 /// A SYN for a listener whose accept queue is full.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FullQueue {
     /// What comes back.
@@ -149,7 +164,7 @@ pub struct FullQueue {
 }
 
 /// What a full accept queue answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueAnswer {
     /// RST, as on Windows.
@@ -159,7 +174,7 @@ pub enum QueueAnswer {
 }
 
 /// A SYN that nobody answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unanswered {
     /// When connect fails with a time-out, in milliseconds.
@@ -174,7 +189,7 @@ impl Unanswered {
 }
 
 /// Names that the profile fixes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
     /// The addresses of `localhost`.

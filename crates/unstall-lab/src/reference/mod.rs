@@ -11,8 +11,9 @@ use crate::lab::Lab;
 use crate::profile::{Profile, Retries};
 use crate::program::{Ended, Program};
 use crate::scenario::{self, Stage};
+use schemars::JsonSchema;
 use serde::Serialize;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -48,18 +49,18 @@ impl Plan {
 }
 
 /// Published beside emulated.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reference {
     /// A row for each published time.
     pub rows: Vec<Figure>,
-    /// The burst of nodejs/node#38736. `None`: left out.
+    /// The burst of nodejs/node#38736. null: left out.
     pub bursts: Option<Vec<burst::Case>>,
     /// Why the burst was left out.
     pub bursts_left_out: Option<String>,
 }
 
 /// A published time and its emulation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Figure {
     /// What was measured.
     pub what: &'static str,
@@ -75,7 +76,7 @@ pub struct Figure {
     pub profile: &'static str,
     /// Each run's time, in nanoseconds, shortest first; empty: left out.
     pub emulated_ns: Vec<u64>,
-    /// The median of those. `None`: left out.
+    /// The median of those. null: left out.
     pub median_ns: Option<u64>,
     /// The last run's exit code, where the client is a program.
     pub exit_code: Option<u8>,
@@ -134,7 +135,7 @@ fn figure(plan: &Plan, row: &Row) -> Figure {
         Err(why) => (Vec::new(), None, Some(why)),
     };
     times.sort_unstable();
-    let median = times.get(times.len() / 2).copied();
+    let median = median(&times);
     Figure {
         what: row.what,
         source: row.source,
@@ -152,6 +153,13 @@ fn figure(plan: &Plan, row: &Row) -> Figure {
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Of times in order; between the two in the middle if their number is even.
+fn median(times: &[Duration]) -> Option<Duration> {
+    let upper = *times.get(times.len() / 2)?;
+    let lower = times[(times.len() - 1) / 2];
+    Some((lower + upper) / 2)
 }
 
 /// How far outside, in per cent of the nearer end.
@@ -175,7 +183,8 @@ fn measure(plan: &Plan, row: &Row, runs: usize) -> Result<(Vec<Duration>, Option
     let profile =
         if matches!(row.place, Place::Silent(_)) { profile.with_retries(Retries::Lost) } else { profile };
     let elsewhere: SocketAddr = address(table::ELSEWHERE)?;
-    let builder = Lab::builder(profile).engine(plan.engine).address(elsewhere.ip());
+    let both = [Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()];
+    let builder = Lab::builder(profile).engine(plan.engine).address(elsewhere.ip()).name(table::BOTH, &both);
     let (mut times, mut exit_code) = (Vec::new(), None);
     let mut note = |(time, code): (Duration, Option<u8>)| {
         times.push(time);

@@ -11,12 +11,13 @@ impl Reference {
         let mut text = String::new();
         line(
             &mut text,
-            ["published on Windows", "published", "emulated here", "deviation", "source"].map(str::to_owned),
+            ["published on Windows", "published", "emulated (median, range)", "deviation", "source"]
+                .map(str::to_owned),
         );
         for row in &self.rows {
             line(&mut text, cells(row));
         }
-        text.push('\n');
+        text += "[n]: exit code. Figures below 10 ms are the machine's own speed, not a timer's.\n\n";
         match (&self.bursts, &self.bursts_left_out) {
             (Some(cases), _) => text += &burst::to_text(cases),
             (None, why) => {
@@ -28,7 +29,7 @@ impl Reference {
 }
 
 fn line(text: &mut String, [what, published, emulated, deviation, source]: [String; 5]) {
-    let _ = writeln!(text, "{what:<46} {published:>14}  {emulated:<28} {deviation:>9}  {source}");
+    let _ = writeln!(text, "{what:<52} {published:>19}  {emulated:<32} {deviation:>9}  {source}");
 }
 
 fn cells(row: &Figure) -> [String; 5] {
