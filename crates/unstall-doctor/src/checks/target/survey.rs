@@ -254,7 +254,7 @@ fn probe_all(names: &Names, family: Family, limit: Duration) -> Result<Vec<Probe
 
 /// Whether the server reset the connection so soon after the handshake that the connect itself reports it.
 pub(super) fn reset_at_once(error: &Error) -> bool {
-    let name = error.os_error().and_then(|os_error| os_error.name());
+    let name = error.os_error().and_then(unstall_core::outcome::OsError::name);
     matches!(name, Some("ECONNRESET" | "WSAECONNRESET" | "ERROR_NETNAME_DELETED"))
 }
 
