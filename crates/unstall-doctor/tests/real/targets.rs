@@ -292,8 +292,7 @@ printf \"nameserver 127.0.0.53\\n\" > /mnt/resolv.conf
 printf \"127.0.0.1 other\\n\" > /mnt/hosts
 mount --bind /mnt/resolv.conf /etc/resolv.conf
 mount --bind /mnt/hosts /etc/hosts
-"
-    .to_owned(),
+",
     || {
         let _mute = UdpSocket::bind("127.0.0.53:53").expect("a mute resolver");
         let limit = Duration::from_millis(700);
