@@ -84,6 +84,22 @@ impl Error {
         Self { operation, subject: Subject::Several, outcome, cause: Cause::Code(code), source }
     }
 
+    /// Somebody else's reactor cannot wait for a connect, to `address` if it is about one, as `source` says.
+    pub fn reactor(address: Option<SocketAddr>, source: io::Error) -> Self {
+        let operation = Operation::Wait;
+        let (outcome, cause) = match source.raw_os_error() {
+            Some(code) => (Outcome::from_os(OsError { operation, code }), Cause::Code(code)),
+            None => (Outcome::Unknown, Cause::Source),
+        };
+        Self {
+            operation,
+            subject: address.map_or(Subject::Several, Subject::Address),
+            outcome,
+            cause,
+            source,
+        }
+    }
+
     /// Reading a table of the OS failed. An error without a code is `not_available` if its kind is `Unsupported`.
     pub(crate) fn table(name: &str, source: io::Error) -> Self {
         let operation = Operation::ReadTable;
@@ -104,7 +120,7 @@ impl Error {
     }
 
     /// The resolver did not answer for `name` within `limit`.
-    pub(crate) fn resolver_limit(name: &str, limit: Duration) -> Self {
+    pub fn resolver_limit(name: &str, limit: Duration) -> Self {
         let source = io::ErrorKind::TimedOut.into();
         let subject = Subject::Name(name.into());
         let (operation, outcome) = (Operation::Resolve, Outcome::TimedOut);
@@ -112,7 +128,7 @@ impl Error {
     }
 
     /// `name` could not be looked up, for a reason of our own.
-    pub(crate) fn unresolved(name: &str, outcome: Outcome, reason: String) -> Self {
+    pub fn unresolved(name: &str, outcome: Outcome, reason: String) -> Self {
         let source = io::Error::new(outcome::io_error_kind(outcome), reason);
         let subject = Subject::Name(name.into());
         Self { operation: Operation::Resolve, subject, outcome, cause: Cause::Source, source }

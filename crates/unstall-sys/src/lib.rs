@@ -37,6 +37,9 @@
 //!     .start(K, SocketAddr, &Options)       -> (Prepared, Result<Started, Error>)   Started::{Connected(TcpStream), Pending}
 //!     .wait(timeout: Option<Duration>)      -> Result<Option<Ended<K>>, Error>      Ended<K> = (K, Result<TcpStream, Error>)
 //!     .cancel(K)  .len()  .is_empty()
+//! connect::begin(SocketAddr, &Options)      -> (Prepared, Result<Begun, Error>)   Unix; Begun { stream, pending: Option<Pending> }
+//! connect::Pending.finish(SocketRef, writable: bool) -> Result<(), Error>     Unix; its end, as somebody else's reactor tells it
+//! connect::look(SocketRef)                  -> Result<Option<bool>, Error>   Unix; `writable`, for a reactor that does not tell
 //! connect::prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared    SocketRef: BorrowedFd or BorrowedSocket
 //! resolve::resolve(&Target, limit: Option<Duration>) -> Result<Vec<SocketAddr>, Error>   in the OS's order, zones resolved
 //! resolve::resolve_detailed(&Target, limit) -> Result<Answer, Error>         Answer { addresses, origin: Origin, os_error }

@@ -1,7 +1,7 @@
 //! What a connect may be told, and the two ways it goes: straight to one address, or a race.
 
-use crate::drive;
 use crate::{ConnectError, Family, Prepared, SynRetransmissions, Target, Timeline};
+use crate::{drive, heat};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use unstall_core::{locality, race};
@@ -124,7 +124,7 @@ impl Connector {
         let start = Instant::now();
         let (prepared, result) = self.connect_address(address);
         result.map_err(|error| {
-            let timeline = drive::one_attempt(target, address, prepared, Some(&error), start.elapsed());
+            let timeline = heat::one_attempt(target, address, prepared, Some(&error), start.elapsed());
             ConnectError::new(timeline, Some(error))
         })
     }
@@ -154,7 +154,7 @@ impl Connector {
                 let start = Instant::now();
                 let (prepared, result) = self.connect_address(address);
                 let error = result.as_ref().err();
-                let timeline = drive::one_attempt(target.clone(), address, prepared, error, start.elapsed());
+                let timeline = heat::one_attempt(target.clone(), address, prepared, error, start.elapsed());
                 (result.map_err(Some), timeline)
             }
         };
@@ -162,15 +162,22 @@ impl Connector {
     }
 
     /// The address, if the target is one and may be tried, so that there is nothing to race.
-    fn only_address(&self, target: &Target) -> Option<SocketAddr> {
+    pub(crate) fn only_address(&self, target: &Target) -> Option<SocketAddr> {
         target.address().filter(|&address| self.family.allows(address))
     }
 
     /// The shortest way to one address.
-    fn connect_address(&self, address: SocketAddr) -> (Prepared, Result<TcpStream, unstall_sys::Error>) {
+    pub(crate) fn connect_address(
+        &self,
+        address: SocketAddr,
+    ) -> (Prepared, Result<TcpStream, unstall_sys::Error>) {
+        connect_blocking(address, &self.options_for_one(address), self.connect_timeout)
+    }
+
+    /// The options for the only address of a target.
+    pub(crate) fn options_for_one(&self, address: SocketAddr) -> Options {
         // The list of the host's addresses costs several calls; for one address it decides about Windows' refusals alone.
-        let local = locality::is_local_by(address.ip(), |ip| cfg!(windows) && addresses::is_own(ip));
-        connect_blocking(address, &self.options(local), self.connect_timeout)
+        self.options(locality::is_local_by(address.ip(), |ip| cfg!(windows) && addresses::is_own(ip)))
     }
 
     pub(crate) fn options(&self, local: bool) -> Options {

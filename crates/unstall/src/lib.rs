@@ -37,6 +37,9 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `tokio` | `unstall::tokio`: connects that wait on tokio |
+//! | `async-io` | `unstall::async_io`: connects that wait on async-io, for smol and async-std |
+//! | `hyper` | `unstall::hyper`: a connector for hyper-util's client, tonic, axum and whatever takes the same; implies `tokio` |
 //! | `testing` | `unstall::testing`: servers that are down, silent, full, resetting, late, deaf, for the tests of programs that connect |
 //! | `serde` | `Serialize` and `Deserialize` for [`Timeline`] and what it is made of |
 //!
@@ -59,12 +62,23 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "async-io")]
+pub mod async_io;
 mod connector;
 mod drive;
 mod error;
+mod heat;
+#[cfg(feature = "hyper")]
+pub mod hyper;
+#[cfg(any(feature = "tokio", feature = "async-io"))]
+mod offload;
 mod prepare;
+#[cfg(any(feature = "tokio", feature = "async-io"))]
+mod reactor;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use connector::Connector;
 pub use error::ConnectError;

@@ -2,15 +2,17 @@
 //!
 //! # Contract
 //!
-//! Each platform file offers the three items that this module wraps, with the same names:
+//! Each platform file offers the items that this module wraps, with the same names:
 //!
 //! - `connect_blocking(SocketAddr, Options, Option<Duration>) -> (Prepared, Result<TcpStream, Error>)`;
 //! - `AttemptSet<K>` with `new`, `start`, `wait`, `cancel`, `len`;
-//! - `prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared`.
+//! - `prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared`;
+//! - on Unix alone `begin`, `look` and `Pending` with `finish`, for a reactor of somebody else's. Windows has no such thing: its
+//!   reactors poll a socket for readiness, and a connect that is only polled needs SO_ERROR to tell its end.
 //!
 //! What every platform promises:
 //!
-//! - a stream that is handed out is blocking, is closed in programs that this one starts, and is not connected to itself;
+//! - a stream that is handed out is blocking (but that of `begin`), is closed in programs that this one starts, and is not connected to itself;
 //! - SO_ERROR is read after a failure only, never on success (on Windows reading it can wait 15 ms for nothing);
 //! - no call is made that the work does not need; a success allocates nothing (an [`AttemptSet`] up to 6 attempts; on Windows each of them is one allocation);
 //! - whatever is dropped is closed, at once and without waiting for the peer.
@@ -22,6 +24,8 @@
 //! | without limit | socket, connect, setsockopt(TCP_NODELAY) |
 //! | with a limit | socket, connect, poll, setsockopt(TCP_NODELAY), ioctl(FIONBIO) |
 //! | an attempt of a set | the same; poll looks at all that are pending |
+//! | `begin`, local | socket, connect, poll, setsockopt(TCP_NODELAY) |
+//! | `begin`, elsewhere | socket, connect; setsockopt(TCP_NODELAY) when it is over |
 //! | refused, without limit | socket, connect, close |
 //! | refused, with a limit | socket, connect, poll, getsockopt(SO_ERROR), close |
 //!
@@ -114,6 +118,58 @@ pub fn connect_blocking(
 /// repeat a refused connect. Does nothing on Unix, whose refusals are final at once.
 pub fn prepare(socket: SocketRef<'_>, address: SocketAddr, wanted: SynRetransmissions) -> Prepared {
     imp::prepare(socket, address, wanted)
+}
+
+/// A connect that [`begin`] started, on a stream that does not block.
+#[cfg(unix)]
+#[derive(Debug)]
+pub struct Begun {
+    /// The stream. It belongs to the caller, who registers it with a reactor, or drops it to give the connect up.
+    pub stream: TcpStream,
+    /// What is still to be done when the stream becomes writable. `None`: nothing, it is connected.
+    pub pending: Option<Pending>,
+}
+
+/// What is still to be done about a connect of [`begin`] that was not over at once.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug)]
+pub struct Pending(imp::Pending);
+
+/// Starts a connect that does not block, for a reactor of somebody else's to wait for. Looks once whether it is over already when
+/// the destination is local: then there is nothing to register.
+///
+/// # Errors
+///
+/// What the OS says when the connect fails at once.
+#[cfg(unix)]
+pub fn begin(address: SocketAddr, options: &Options) -> (Prepared, Result<Begun, Error>) {
+    let begun = imp::begin(address, *options);
+    let begun = begun.map(|(stream, pending)| Begun { stream, pending: pending.map(Pending) });
+    (Prepared::NotNeeded, begun)
+}
+
+/// What [`Pending::finish`] wants to know, for a reactor that does not tell a failure from a success: whether the stream is
+/// writable, and nothing of an error or a hang-up. `None`: the connect goes on.
+///
+/// # Errors
+///
+/// The look failed.
+#[cfg(unix)]
+pub fn look(stream: SocketRef<'_>) -> Result<Option<bool>, Error> {
+    imp::look(stream)
+}
+
+#[cfg(unix)]
+impl Pending {
+    /// The end of the connect, to be called when the reactor says so. `writable`: it says that the stream is writable, and nothing
+    /// of an error or a hang-up; then SO_ERROR is not read. The stream is ready for use then.
+    ///
+    /// # Errors
+    ///
+    /// The connect failed.
+    pub fn finish(self, stream: SocketRef<'_>, writable: bool) -> Result<(), Error> {
+        self.0.finish(stream, writable)
+    }
 }
 
 /// Several connects at once, each named by a `K`. Room for 6 without allocating. Dropping it closes all that are pending.

@@ -131,11 +131,8 @@ enum Progress {
 #[derive(Debug)]
 struct Attempt {
     socket: OwnedFd,
-    address: SocketAddr,
     mode: Mode,
-    nodelay: bool,
-    /// Nothing kept the kernel from choosing the destination port as source port.
-    may_be_self: bool,
+    pending: Pending,
 }
 
 impl Attempt {
@@ -152,8 +149,8 @@ impl Attempt {
             Err(Errno::INPROGRESS | Errno::INTR) => Progress::Pending,
             Err(errno) => return Err(connect_error(address, errno)),
         };
-        let may_be_self = source.must_detect();
-        Ok((Self { socket, address, mode, nodelay: options.nodelay, may_be_self }, progress))
+        let pending = Pending { address, nodelay: options.nodelay, may_be_self: source.must_detect() };
+        Ok((Self { socket, mode, pending }, progress))
     }
 
     fn poll_fd(&self) -> PollFd<'_> {
@@ -162,24 +159,58 @@ impl Attempt {
 
     /// Waits for the end of the connect; false: it had none in time.
     fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
-        let mut polled = [self.poll_fd()];
+        self.pending.wait(self.socket.as_fd(), timeout)
+    }
+
+    fn judge(&self, events: PollFlags) -> Result<(), Error> {
+        self.pending.judge(self.socket.as_fd(), is_success(events))
+    }
+
+    fn into_stream(self) -> Result<TcpStream, Error> {
+        self.pending.settle(self.socket.as_fd())?;
+        if self.mode == Mode::NonBlocking {
+            ioctl_fionbio(&self.socket, false).map_err(|errno| {
+                Error::from_code(Operation::SetOption, self.pending.address, errno.raw_os_error())
+            })?;
+        }
+        Ok(TcpStream::from(self.socket))
+    }
+}
+
+/// What is still to be done about a socket that was told to connect, whoever holds it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    address: SocketAddr,
+    nodelay: bool,
+    /// Nothing kept the kernel from choosing the destination port as source port.
+    may_be_self: bool,
+}
+
+impl Pending {
+    pub(super) fn finish(self, socket: BorrowedFd<'_>, writable: bool) -> Result<(), Error> {
+        self.judge(socket, writable)?;
+        self.settle(socket)
+    }
+
+    fn wait(self, socket: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Error> {
+        let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
         let ended = poll_for(&mut polled, timeout)
             .map_err(|errno| Error::from_code(Operation::Wait, self.address, errno.raw_os_error()))?;
         if ended {
-            self.judge(polled[0].revents())?;
+            self.judge(socket, is_success(polled[0].revents()))?;
         }
         Ok(ended)
     }
 
-    /// What the events say about the connect. SO_ERROR is read only when it failed.
-    fn judge(&self, events: PollFlags) -> Result<(), Error> {
-        if is_success(events) && (platform::POLL_TELLS_FAILURES || getpeername(&self.socket).is_ok()) {
+    /// What the end of the wait says about the connect. SO_ERROR is read only when it failed.
+    fn judge(self, socket: BorrowedFd<'_>, success: bool) -> Result<(), Error> {
+        if success && (platform::POLL_TELLS_FAILURES || getpeername(socket).is_ok()) {
             return Ok(());
         }
-        let errno = match sockopt::socket_error(&self.socket) {
+        let errno = match sockopt::socket_error(socket) {
             Ok(Err(errno)) | Err(errno) => errno,
             // BSD reports a hang-up when the peer has closed by now; the connect itself succeeded.
-            Ok(Ok(())) => match getpeername(&self.socket) {
+            Ok(Ok(())) => match getpeername(socket) {
                 Ok(Some(_)) => return Ok(()),
                 Ok(None) => Errno::NOTCONN,
                 Err(errno) => errno,
@@ -188,23 +219,39 @@ impl Attempt {
         Err(connect_error(self.address, errno))
     }
 
-    fn into_stream(self) -> Result<TcpStream, Error> {
-        if self.may_be_self && is_self_connected(self.socket.as_fd(), self.address.port()) {
+    /// What is left to do when it is connected.
+    fn settle(self, socket: BorrowedFd<'_>) -> Result<(), Error> {
+        if self.may_be_self && is_self_connected(socket, self.address.port()) {
             // Without lingering: a TIME_WAIT would keep the server from binding the port.
-            let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
             return Err(Error::self_connected(self.address));
         }
         if self.nodelay {
             // Fails (on macOS) when the peer has reset the connection by now, which the first read or write will tell.
-            let _ = sockopt::set_tcp_nodelay(&self.socket, true);
+            let _ = sockopt::set_tcp_nodelay(socket, true);
         }
-        if self.mode == Mode::NonBlocking {
-            ioctl_fionbio(&self.socket, false).map_err(|errno| {
-                Error::from_code(Operation::SetOption, self.address, errno.raw_os_error())
-            })?;
-        }
-        Ok(TcpStream::from(self.socket))
+        Ok(())
     }
+}
+
+/// Whether a connect is over, and if so whether the poll says nothing of an error.
+pub(super) fn look(socket: BorrowedFd<'_>) -> Result<Option<bool>, Error> {
+    let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
+    let ended =
+        poll_for(&mut polled, Some(Duration::ZERO)).map_err(|errno| Error::wait(errno.raw_os_error()))?;
+    Ok(ended.then(|| is_success(polled[0].revents())))
+}
+
+/// Starts a connect, which whoever gets the stream waits for; `None`: it is connected.
+pub(super) fn begin(address: SocketAddr, options: Options) -> Result<(TcpStream, Option<Pending>), Error> {
+    let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
+    let connected =
+        progress == Progress::Connected || (options.local && attempt.wait(Some(Duration::ZERO))?);
+    let Attempt { socket, pending, .. } = attempt;
+    if connected {
+        pending.settle(socket.as_fd())?;
+    }
+    Ok((TcpStream::from(socket), (!connected).then_some(pending)))
 }
 
 const fn family(address: &SocketAddr) -> AddressFamily {
@@ -223,7 +270,7 @@ fn is_success(events: PollFlags) -> bool {
 /// Polls until something happens or the time is over (false). Signals and [`LONGEST_POLL`] do not end it.
 fn poll_for(polled: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool, Errno> {
     if timeout == Some(Duration::ZERO) {
-        return look(polled);
+        return at_once(polled);
     }
     // A time-out beyond what the clock can express is as good as none.
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -242,7 +289,7 @@ fn poll_for(polled: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool
 }
 
 /// Polls without waiting, and so without asking the clock.
-fn look(polled: &mut [PollFd<'_>]) -> Result<bool, Errno> {
+fn at_once(polled: &mut [PollFd<'_>]) -> Result<bool, Errno> {
     loop {
         match poll(polled, Some(&Timespec::default())) {
             Err(Errno::INTR) => {}

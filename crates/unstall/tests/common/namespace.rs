@@ -5,6 +5,8 @@
 //! namespace, where the machine allows it. A machine that allows neither leaves the test out and says so.
 
 use super::left_out;
+use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Output};
@@ -84,16 +86,19 @@ impl Namespace {
         Self { mounted: Vec::new(), test: test.to_owned() }
     }
 
-    /// The names that resolve, each with its addresses in the order in which the OS is to give them.
+    /// The names that resolve, each with its addresses in the order in which the OS is to give them. An address that comes twice
+    /// has the place of the first time.
     pub(crate) fn hosts(&mut self, names: &[(&str, &[&str])]) {
-        let lines = |line: fn(&str, &str, usize) -> String| -> String {
-            let of_name = |(name, addresses): &(&str, &[&str])| -> String {
-                addresses.iter().enumerate().map(|(n, address)| line(name, address, n)).collect()
-            };
-            names.iter().map(of_name).collect()
-        };
-        let order = lines(|_, address, n| precedence(address, 1000 - n));
-        self.mount("/etc/hosts", &lines(|name, address, _| format!("{address} {name}\n")));
+        let mut hosts = String::new();
+        let mut places = HashMap::new();
+        for (name, addresses) in names {
+            for (n, address) in addresses.iter().enumerate() {
+                let _ = writeln!(hosts, "{address} {name}");
+                places.entry(*address).or_insert(n);
+            }
+        }
+        let order: String = places.iter().map(|(address, n)| precedence(address, 1000 - n)).collect();
+        self.mount("/etc/hosts", &hosts);
         // glibc sorts by RFC 6724, whose precedences are given here; and files come first.
         self.mount("/etc/gai.conf", &order);
         self.mount("/etc/nsswitch.conf", "hosts: files dns\n");
@@ -179,17 +184,16 @@ pub(crate) fn at(address: &str, port: u16) -> SocketAddr {
 
 /// Waits until so many sockets of this namespace have sent a SYN and heard nothing.
 pub(crate) fn wait_for_syn_sent(count: usize) {
-    // The fourth field of /proc/net/tcp is the state, 02 for SYN_SENT.
-    let syn_sent = |line: &str| line.split_ascii_whitespace().nth(3) == Some("02");
     let deadline = Instant::now() + Duration::from_secs(10);
-    while std::fs::read_to_string("/proc/net/tcp")
-        .expect("the table")
-        .lines()
-        .filter(|line| syn_sent(line))
-        .count()
-        < count
-    {
+    while syn_sent() < count {
         assert!(Instant::now() < deadline, "no {count} connects under way");
         std::thread::yield_now();
     }
+}
+
+/// How many IPv4 sockets of this namespace have sent a SYN and heard nothing.
+pub(crate) fn syn_sent() -> usize {
+    // The fourth field of /proc/net/tcp is the state, 02 for SYN_SENT.
+    let syn_sent = |line: &&str| line.split_ascii_whitespace().nth(3) == Some("02");
+    std::fs::read_to_string("/proc/net/tcp").expect("the table").lines().filter(syn_sent).count()
 }
