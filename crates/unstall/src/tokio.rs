@@ -1,5 +1,5 @@
 //! Connects for tokio (feature `tokio`): the same race, policy and timeline as the blocking ones, and a
-//! [`tokio::net::TcpStream`](::tokio::net::TcpStream) in the end.
+//! [`TcpStream`] of tokio's in the end.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

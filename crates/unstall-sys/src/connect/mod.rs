@@ -24,7 +24,8 @@
 //! | without limit | socket, connect, setsockopt(TCP_NODELAY) |
 //! | with a limit | socket, connect, poll, setsockopt(TCP_NODELAY), ioctl(FIONBIO) |
 //! | an attempt of a set | the same; poll looks at all that are pending |
-//! | `begin`, local | socket, connect, poll, setsockopt(TCP_NODELAY) |
+//! | `begin`, local | socket, connect, getpeername, setsockopt(TCP_NODELAY) |
+//! | `begin`, local and refused | socket, connect, getpeername, getsockopt(SO_ERROR), close |
 //! | `begin`, elsewhere | socket, connect; setsockopt(TCP_NODELAY) when it is over |
 //! | refused, without limit | socket, connect, close |
 //! | refused, with a limit | socket, connect, poll, getsockopt(SO_ERROR), close |

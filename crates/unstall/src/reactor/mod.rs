@@ -33,6 +33,7 @@ pub(crate) trait Registered {}
 impl<T> Registered for T {}
 
 /// Waits for sockets and for time. Its errors are those of a reactor that is not there or has been shut down.
+#[cfg_attr(windows, allow(dead_code, reason = "there the blocking connect keeps the limit"))]
 pub(crate) trait Reactor {
     /// A stream that is registered.
     type Stream: Registered;
