@@ -94,7 +94,7 @@ fn rules_are_shown_and_nothing_is_done() {
     for words in [
         "net.core.somaxconn = 200",
         "unstall_timer: sock_ops",
-        "unstall_full: tcx ingress on lo",
+        "unstall_full: sched_cls at the entrance of lo",
         "call SkcLookupTcp",
     ] {
         assert!(exact.stdout.contains(words), "{words} in\n{}", exact.stdout);

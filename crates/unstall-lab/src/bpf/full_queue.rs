@@ -1,4 +1,4 @@
-//! tcx ingress on `lo`: a SYN for a listener whose accept queue is full becomes, in place, the RST that Windows would send.
+//! `sched_cls` at the entrance of `lo`: a SYN for a listener whose accept queue is full becomes, in place, the RST that Windows would send.
 //!
 //! Linux drops such a SYN. Here, before IP sees it, the listener is looked up; if those that wait and those that are half
 //! open fill its queue, addresses and ports are swapped, the TCP header is replaced by that of a RST, and the packet goes on
@@ -6,6 +6,9 @@
 //!
 //! Handled: IPv4 with options, IPv6 without extension headers, TIME_WAIT in the listener's place, data in the SYN (cut off).
 //! Reading the listener needs offsets into `struct tcp_sock`, which come from the running kernel's BTF.
+//!
+//! It is attached by clsact, not by tcx: a tcx link waits for other processors when it is made and again when it goes, which costs
+//! a lab 20 ms, and needs Linux 6.6.
 //!
 //! Linux holds one more than the backlog; this program refuses when exactly the backlog waits, as Windows does. That spare
 //! place is why two processors that take the last place at once leave no client behind that is never accepted.
@@ -31,9 +34,9 @@ const TCP_LENGTH: i32 = 20;
 const TUPLE_V4: i32 = 12;
 const TUPLE_V6: i32 = 36;
 
-/// The packet goes on; `TCX_NEXT`.
+/// The packet goes on; `TC_ACT_UNSPEC`.
 const NEXT: i32 = -1;
-/// The packet ends here; `TCX_DROP`.
+/// The packet ends here; `TC_ACT_SHOT`.
 const DROP: i32 = 2;
 
 /// Registers throughout: R6 the packet, R7 where its TCP header begins, R8 the listener, R9 the tuple's length.

@@ -9,7 +9,7 @@ use crate::bpf::context::counter;
 use crate::bpf::{full_queue, hold, opt_out, timer};
 use crate::error::{Error, Step};
 use crate::isolation::cgroup::Cgroup;
-use crate::isolation::links::LOOPBACK;
+use crate::isolation::links::Links;
 use crate::profile::{Profile, QueueAnswer};
 use crate::schedule::Schedule;
 use rustix::fd::{AsFd, OwnedFd};
@@ -34,7 +34,7 @@ pub(super) fn plan(profile: &Profile, facts: &Facts, counters: i32) -> Result<Pl
     if let Some(queue) = &profile.full_queue {
         plan.set("core/somaxconn", queue.longest);
         if queue.answer == QueueAnswer::Reset {
-            plan.programs.push((Hook::TcxIngress, full_queue::program(offsets()?, counters)));
+            plan.programs.push((Hook::Classifier, full_queue::program(offsets()?, counters)));
         }
     }
     Ok(plan)
@@ -87,8 +87,8 @@ impl Attached {
         let counters = Counters::new(counter::LENGTH).map_err(|errno| no_bpf(&errno.to_string(), errno))?;
         let mut plan = plan(profile, facts, counters.number())?;
         plan.write_settings()?;
-        let links: Result<_, Error> =
-            plan.programs.iter().map(|(hook, asm)| attach(*hook, asm, cgroup)).collect();
+        let attach = |(hook, asm): &(Hook, Asm)| attach(*hook, asm, cgroup).transpose();
+        let links: Result<Vec<OwnedFd>, Error> = plan.programs.iter().filter_map(attach).collect();
         Ok((Self { counters, _links: links? }, plan.notes))
     }
 
@@ -103,24 +103,29 @@ impl Attached {
     }
 }
 
-fn attach(hook: Hook, asm: &Asm, cgroup: &Cgroup) -> Result<OwnedFd, Error> {
+/// What keeps it attached; `None` for the program on `lo`, which stays as long as the network namespace.
+fn attach(hook: Hook, asm: &Asm, cgroup: &Cgroup) -> Result<Option<OwnedFd>, Error> {
     let code = asm.encode().map_err(io::Error::other).step("assemble a BPF program")?;
     let program =
         bpf::load(hook, asm.name(), &code).map_err(|e: LoadError| no_bpf(&e.to_string(), e.errno))?;
-    let (link, place, since) = match hook {
-        Hook::TcxIngress => (bpf::attach_to_device(hook, program.as_fd(), LOOPBACK), "lo", "6.6"),
-        _ => (bpf::attach_to_cgroup(hook, program.as_fd(), cgroup.directory()), "a cgroup", "5.7"),
+    let (attached, place, need) = if hook == Hook::Classifier {
+        let links = Links::open().step("open rtnetlink")?;
+        let attached = links.classify_on_loopback(program.as_fd(), asm.name());
+        (attached.map(|()| None), "lo", "with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF")
+    } else {
+        let link = bpf::attach_to_cgroup(hook, program.as_fd(), cgroup.directory());
+        (link.map(Some), "a cgroup", "of 5.7 or newer with CONFIG_CGROUP_BPF")
     };
-    link.map_err(|errno| Error::Missing {
+    attached.map_err(|errno| Error::Missing {
         what: format!("this kernel ({}) does not attach {} to {place} ({errno})", release(), asm.name()),
-        remedy: format!("use a kernel of {since} or newer, or --engine coarse"),
+        remedy: format!("use a kernel {need}, or --engine coarse"),
     })
 }
 
 fn no_bpf(why: &str, errno: Errno) -> Error {
     let remedy = match errno {
         Errno::PERM => "run it as root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), or with --engine coarse",
-        _ => "use a kernel of 6.6 or newer with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF, or --engine coarse",
+        _ => "use a kernel of 6.5 or newer with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF, or --engine coarse",
     };
     Error::Missing {
         what: format!("this kernel ({}) does not take the lab's BPF programs ({why})", release()),

@@ -2,7 +2,7 @@
 //!
 //! | | exact ([`Engine::Bpf`]) | coarse ([`Engine::Coarse`]) |
 //! |---|---|---|
-//! | needs | root, Linux 6.6, BTF | a user namespace, Linux 6.5, `nft` |
+//! | needs | root, Linux 6.5, BTF | a user namespace, Linux 6.5, `nft` |
 //! | steps between SYNs | the profile's, within a slot of the timer wheel | 1 s |
 //! | full accept queue | answers with RST, as Windows does | drops the SYN, as Linux does |
 //! | counts what it did | yes | no |

@@ -97,7 +97,7 @@ fn place(hook: Hook) -> &'static str {
         Hook::SockOps => "sock_ops on the lab's cgroup",
         Hook::CgroupIngress => "cgroup_skb ingress on the lab's cgroup",
         Hook::CgroupEgress => "cgroup_skb egress on the lab's cgroup",
-        Hook::TcxIngress => "tcx ingress on lo",
+        Hook::Classifier => "sched_cls at the entrance of lo",
     }
 }
 

@@ -1,6 +1,7 @@
-//! The lab's network: `lo` up, and addresses on it. A few rtnetlink messages, so that no `ip` need be installed.
+//! The lab's network: `lo` up, addresses on it, a program at its entrance. A few rtnetlink messages, so that no `ip` need be
+//! installed.
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
@@ -9,13 +10,15 @@ use std::net::{IpAddr, Ipv4Addr};
 /// The index of `lo` in every network namespace.
 pub(crate) const LOOPBACK: u32 = 1;
 
-// include/uapi/linux/{netlink,rtnetlink,if_addr,if}.h
+// include/uapi/linux/{netlink,rtnetlink,if_addr,if,pkt_sched,pkt_cls}.h
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_STATIC: u8 = 4;
 const RTA_DST: u16 = 1;
+const RTM_NEWQDISC: u16 = 36;
+const RTM_NEWTFILTER: u16 = 44;
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
 const NLM_F_CREATE: u16 = 0x400;
@@ -24,6 +27,15 @@ const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFA_F_NODAD: u8 = 0x02;
 const IFF_UP: u32 = 0x1;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_BPF_FD: u16 = 6;
+const TCA_BPF_NAME: u16 = 7;
+const TCA_BPF_FLAGS: u16 = 8;
+const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+/// The queueing discipline that only holds classifiers, and its hook for what comes in.
+const TC_H_CLSACT: u32 = 0xffff_fff1;
+const TC_H_CLSACT_INGRESS: u32 = 0xffff_fff2;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
@@ -70,6 +82,12 @@ impl Links {
     /// Answers every packet to an address, which must not be one of this host, with an error of the routing table.
     pub(crate) fn refuse_route(&self, to: IpAddr, with: RouteError) -> Result<(), Errno> {
         self.ask(&new_route(to, with))
+    }
+
+    /// Has every packet that `lo` takes in pass through a `sched_cls` program, as long as the network namespace lives.
+    pub(crate) fn classify_on_loopback(&self, program: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+        self.ask(&new_clsact(LOOPBACK))?;
+        self.ask(&new_filter(LOOPBACK, program.as_raw_fd(), name))
     }
 
     fn ask(&self, message: &[u8]) -> Result<(), Errno> {
@@ -135,6 +153,40 @@ fn new_route(to: IpAddr, with: RouteError) -> Vec<u8> {
     message(RTM_NEWROUTE, NLM_F_CREATE, &body)
 }
 
+/// `struct nlattr`: length, kind, value, filled up to a multiple of four.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = (4 + value.len() as u16).to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// `struct tcmsg`: family, index, handle, parent, information.
+fn traffic_control(index: u32, handle: u32, parent: u32, information: u32) -> Vec<u8> {
+    [0, index, handle, parent, information].iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn new_clsact(index: u32) -> Vec<u8> {
+    let mut body = traffic_control(index, TC_H_CLSACT & 0xffff_0000, TC_H_CLSACT, 0);
+    body.extend(attribute(TCA_KIND, b"clsact\0"));
+    message(RTM_NEWQDISC, NLM_F_CREATE, &body)
+}
+
+fn new_filter(index: u32, program: i32, name: &str) -> Vec<u8> {
+    // The first priority, for every protocol (ETH_P_ALL, in network order).
+    let information = 1 << 16 | u32::from(3_u16.to_be());
+    let mut body = traffic_control(index, 0, TC_H_CLSACT_INGRESS, information);
+    body.extend(attribute(TCA_KIND, b"bpf\0"));
+    let options = [
+        attribute(TCA_BPF_FD, &program.to_ne_bytes()),
+        attribute(TCA_BPF_NAME, &[name.as_bytes(), b"\0"].concat()),
+        attribute(TCA_BPF_FLAGS, &TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes()),
+    ];
+    body.extend(attribute(TCA_OPTIONS, &options.concat()));
+    message(RTM_NEWTFILTER, NLM_F_CREATE, &body)
+}
+
 /// `struct nlmsgerr`: after the header, the negative errno; 0 is the acknowledgement.
 fn acknowledged(answer: &[u8]) -> Result<(), Errno> {
     match (answer.get(4..6), answer.get(16..20)) {
@@ -174,6 +226,18 @@ mod tests {
         let address = IpAddr::V6("2001:db8::1".parse().expect("an address"));
         let v6 = new_address(1, address, address);
         assert_eq!((v6.len(), &v6[16..20]), (64, &[10, 128, 2, 0][..]));
+    }
+
+    #[test]
+    fn attributes_are_filled_up() {
+        assert_eq!(
+            attribute(1, b"bpf\0"),
+            [&8_u16.to_ne_bytes()[..], &1_u16.to_ne_bytes(), b"bpf\0"].concat()
+        );
+        let odd = attribute(7, b"abcde");
+        assert_eq!((odd.len(), &odd[..2], &odd[9..]), (12, &9_u16.to_ne_bytes()[..], &[0, 0, 0][..]));
+        let filter = new_filter(1, 5, "x");
+        assert_eq!(filter.len(), 16 + 20 + 8 + 4 + 8 + 8 + 8);
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub enum Hook {
     CgroupIngress,
     /// `cgroup_skb` on a cgroup: sees what its sockets send. Linux 4.10.
     CgroupEgress,
-    /// `sched_cls` on a device, before IP sees a packet. Linux 6.6.
-    TcxIngress,
+    /// `sched_cls`, for clsact on a device: sees a packet before IP does. Attached by rtnetlink. Linux 4.5.
+    Classifier,
 }
 
 impl Hook {
@@ -25,7 +25,7 @@ impl Hook {
             Self::SockOps => (13, 3),
             Self::CgroupIngress => (8, 0),
             Self::CgroupEgress => (8, 1),
-            Self::TcxIngress => (3, 46),
+            Self::Classifier => (3, 0),
         }
     }
 }
@@ -161,17 +161,6 @@ pub fn attach_to_cgroup(
 ) -> Result<OwnedFd, Errno> {
     let mut attributes = Attributes::new().fd(0, program).fd(4, cgroup).u32(8, hook.numbers().1);
     // SAFETY: the attributes hold descriptors, no addresses.
-    unsafe { attributes.open(LINK_CREATE) }
-}
-
-/// Attaches a program to a device of the calling thread's network namespace. Closing the result detaches it. Linux 6.6.
-///
-/// # Errors
-///
-/// EINVAL on a kernel without tcx.
-pub fn attach_to_device(hook: Hook, program: BorrowedFd<'_>, index: u32) -> Result<OwnedFd, Errno> {
-    let mut attributes = Attributes::new().fd(0, program).u32(4, index).u32(8, hook.numbers().1);
-    // SAFETY: the attributes hold a descriptor and numbers, no addresses.
     unsafe { attributes.open(LINK_CREATE) }
 }
 
