@@ -112,7 +112,7 @@ fn run_matrix(options: &Matrix, style: Style, line: &[String]) -> Result<Exit, E
             options.scenario.iter().map(|name| scenario::find(name)).collect::<Result<_, _>>()?;
     }
     let progress = Progress::new(options.progress.progress);
-    let matrix = matrix::run(plan, |done, total| progress.step(done, total, "runs"))?;
+    let matrix = matrix::run(plan, |done, total| progress.step(done - 1, total, "runs"))?;
     drop(progress);
     Ok(if options.json.json {
         report(line, matrix)
