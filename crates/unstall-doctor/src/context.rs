@@ -10,7 +10,7 @@ pub struct Options {
     /// 100, at least 1.
     pub samples: usize,
     /// How long one connect, one exchange or one lookup may take before it counts as unanswered. Default 3 s: more than
-    /// the 2.03 s that Windows takes to report a refusal. A refusal is waited for 2.5 s even when this is less, since a late
+    /// the 2.03 s that Windows takes to report a refusal. A refusal is waited for 2.6 s even when this is less, since a late
     /// refusal could not be told from one that never comes otherwise.
     pub timeout: Duration,
     /// Which of a target's addresses are tried. Default both families.
@@ -44,8 +44,9 @@ impl Default for Options {
     }
 }
 
-/// How long a refusal is waited for at the least: longer than the slowest that is known, Windows' 2.03 s.
-const TELLING: Duration = Duration::from_millis(2500);
+/// The least time that a local address is given: more than the 2.03 s that Windows takes to refuse (published), so that
+/// a refusal is told from silence whatever the caller's limit.
+pub(crate) const LOCAL_PATIENCE: Duration = Duration::from_millis(2600);
 /// More samples stretch a check's budget, at most so many times.
 const STRETCH: f64 = 1000.0;
 /// Longer than that nothing is waited for, so that no sum of times overflows.
@@ -70,7 +71,7 @@ impl Context {
             samples: options.samples.max(1),
             timeout,
             deadline: Instant::now(),
-            grace: timeout.max(TELLING) * 2 + Duration::from_secs(1),
+            grace: timeout.max(LOCAL_PATIENCE) * 2 + Duration::from_secs(1),
         }
     }
 
@@ -93,7 +94,7 @@ impl Context {
 
     /// How long a refusal may take before it counts as missing.
     pub(crate) fn refusal_timeout(&self) -> Duration {
-        self.timeout.max(TELLING)
+        self.timeout.max(LOCAL_PATIENCE)
     }
 
     /// Whether another sample may be taken.
@@ -170,7 +171,7 @@ mod tests {
     fn a_refusal_is_waited_for_longer_than_the_slowest_that_is_known() {
         let timeout =
             |ms| Context::new(&Options { timeout: Duration::from_millis(ms), ..Options::default() });
-        assert_eq!(timeout(1000).refusal_timeout(), Duration::from_millis(2500));
+        assert_eq!(timeout(1000).refusal_timeout(), Duration::from_millis(2600));
         assert_eq!(timeout(4000).refusal_timeout(), Duration::from_secs(4));
     }
 }

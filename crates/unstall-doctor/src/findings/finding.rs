@@ -137,6 +137,23 @@ impl Finding {
         self
     }
 
+    /// Leaves out the fixes of a place that cannot be where the fault is in this instance.
+    #[must_use]
+    pub fn without_fixes_at(mut self, place: Place) -> Self {
+        let mut left = self.fix.take().into_iter().chain(self.other_fixes).filter(|fix| fix.place != place);
+        self.fix = left.next();
+        self.other_fixes = left.collect();
+        self
+    }
+
+    /// Leaves out every fix but the last.
+    #[must_use]
+    pub fn with_last_fix_alone(mut self) -> Self {
+        self.fix = self.other_fixes.pop().or(self.fix);
+        self.other_fixes.clear();
+        self
+    }
+
     /// Everything in it that may have come from a template.
     pub(super) fn texts(&self) -> impl Iterator<Item = &String> {
         let fixes = self.fixes().flat_map(|fix| fix.commands.iter().chain([&fix.text]).chain(&fix.undo));

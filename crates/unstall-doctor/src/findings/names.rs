@@ -35,8 +35,9 @@ lacks the line, and nothing else on this system supplies the name.",
         title: "looking `localhost` up takes {time}",
         why: "\
 `localhost` needs no network: the hosts file or the resolver itself answers in well under a millisecond. When it takes longer, \
-a name server is asked, and does not answer or is far away. 5 or 10 s are the resolver's own time-out. Every connect by name \
-pays it before the first packet, and programs report it as time to connect.",
+a name server is asked, and does not answer or is far away, or the hosts file is huge: it is read from its start for every \
+lookup. 5 or 10 s are the resolver's own time-out. Every connect by name pays it before the first packet, and programs report it \
+as time to connect.",
         affects: &["every program that is given `localhost`"],
         fixes: &[
             FixEntry::manual(Place::System, "have the lines `127.0.0.1 localhost` and `::1 localhost` in the hosts file")
@@ -45,6 +46,8 @@ pays it before the first packet, and programs report it as time to connect.",
                 .with_commands(&[Command { os: Os::Linux, line: "grep hosts: /etc/nsswitch.conf" }]),
             FixEntry::manual(Place::System, "repair or remove the name server that does not answer")
                 .with_commands(&[Command { os: Os::Linux, line: "cat /etc/resolv.conf" }]),
+            FixEntry::manual(Place::System, "make the hosts file smaller")
+                .with_commands(&[Command { os: Os::Linux, line: "wc -l /etc/hosts" }]),
         ],
         links: &["https://github.com/systemd/systemd/pull/18896", "https://www.rfc-editor.org/rfc/rfc6761#section-6.3"],
     };

@@ -55,14 +55,15 @@ costs.",
         severity: Severity::Error,
         title: "nothing on {address}, but {owner} listens on {other}",
         why: "\
-The server runs, on this very port, and the address that was tried is not among those it listens on. `localhost` is ::1 for some \
-programs and 127.0.0.1 for others, and a server bound to one of them does not exist for those that try the other.",
+The server runs, on this very port, and the address that was tried is not among those it listens on. A server bound to one \
+address does not exist for those that try another: `localhost` is ::1 for some programs and 127.0.0.1 for others, and neither is \
+what other hosts connect to.",
         affects: &["clients that try {address} only", "waits for a port: they wait for ever"],
         fixes: &[
             FixEntry::manual(
                 Place::Server,
-                "let the server listen on both 127.0.0.1 and ::1, or on :: with IPV6_V6ONLY off: for development servers an \
-                 option such as --host localhost or --host ::",
+                "let the server listen on {both}, or on :: with IPV6_V6ONLY off: for development servers an option such as \
+                 --host {option} or --host ::",
             ),
             FixEntry::manual(Place::Client, "connect to {other}"),
         ],
@@ -344,10 +345,10 @@ container, on Windows also a port range that is reserved (excluded) for Hyper-V 
         severity: Severity::Error,
         title: "there is no way to {address}: {cause}",
         why: "\
-The routing table of this host, or a router on the way, says that the host or its network cannot be reached. It is known at \
-once and costs no time by itself.",
+The routing table of this host, a router on the way, or a firewall that rejects with an ICMP message says that the host or its \
+network cannot be reached. It is known at once and costs no time by itself.",
         affects: &["every client of this address"],
-        fixes: &[FixEntry::manual(Place::System, "check the network, the VPN and the routing table")
+        fixes: &[FixEntry::manual(Place::System, "check the network, the VPN, the routing table and the firewall")
             .with_commands(&[Command { os: Os::Linux, line: "ip route get {host}" }])],
         links: &[],
     };
@@ -367,6 +368,20 @@ next address.",
                 .with_undo("sudo sysctl net.ipv6.conf.lo.disable_ipv6=1"),
         ],
         links: &["https://github.com/SeleniumHQ/selenium/issues/15182"],
+    };
+    NO_ZONE = Entry {
+        id: "link-local-without-zone",
+        severity: Severity::Error,
+        title: "{address} is a link-local address without its zone",
+        why: "\
+Every interface has the same link-local network fe80::/10, so the kernel cannot know which one is meant: the address needs a \
+zone, the name of the interface behind a %. On Linux the connect fails at once with EINVAL.",
+        affects: &["every client of this address"],
+        fixes: &[
+            FixEntry::manual(Place::Client, "add the zone: [{host}%INTERFACE]:{port}")
+                .with_commands(&[Command { os: Os::Linux, line: "ip -6 address show scope link" }]),
+        ],
+        links: &["https://www.rfc-editor.org/rfc/rfc4007#section-11"],
     };
     EXHAUSTED = Entry {
         id: "target-ports-exhausted",

@@ -243,9 +243,12 @@ fn localhost(data: &Data, name: &Asked) -> Vec<Finding> {
     let time = name.time(data);
     if time >= SLOW {
         let severity = if name.elapsed.is_none() { Severity::Error } else { Severity::Warn };
+        let found = names::LOCALHOST_SLOW.found(&[("time", &name.time_words(data))]);
+        // The line that the other fixes ask for is there and was what answered: it takes long to find.
+        let from_file =
+            !name.addresses.is_empty() && name.addresses.iter().all(|of| of.source == Source::HostsFile);
         findings.push(
-            names::LOCALHOST_SLOW
-                .found(&[("time", &name.time_words(data))])
+            if from_file { found.with_last_fix_alone() } else { found }
                 .with_severity(severity)
                 .with_evidence(name.evidence(data))
                 .with_all(known_causes(&Figure::new(Phase::Resolve, time))),
@@ -328,6 +331,22 @@ mod tests {
         assert_eq!(judge(vec![name("localhost", BOTH, Some(99.0))]), []);
         assert_eq!(judge(vec![name("localhost", BOTH, Some(100.0))]), one("localhost-slow", Severity::Warn));
         assert_eq!(judge(vec![name("localhost", &[], None)]), one("localhost-slow", Severity::Error));
+    }
+
+    #[test]
+    fn a_slow_answer_from_the_hosts_file_is_the_files_fault() {
+        let data = |lookup| Data {
+            limit_ns: 3_000_000_000,
+            services: None,
+            hosts_file: Some([true, true]),
+            lookups: vec![lookup],
+        };
+        let fixes = |lookup| {
+            let found = Names::judge(&data(lookup)).remove(0);
+            found.fixes().map(|fix| fix.text.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(fixes(name("localhost", BOTH, Some(141.0))), ["make the hosts file smaller"]);
+        assert!(fixes(name("localhost", &[], None))[0].contains("have the lines"));
     }
 
     #[test]

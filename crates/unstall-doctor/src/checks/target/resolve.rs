@@ -4,9 +4,10 @@ use super::Subject;
 use super::survey::Names;
 use crate::checks::{Check, Measured};
 use crate::context::Context;
-use crate::findings::{Evidence, Finding, target};
+use crate::findings::{Evidence, Finding, Place, target};
 use crate::stats::show;
 use std::time::Duration;
+use unstall_core::outcome::Outcome;
 
 /// From here on a lookup is called slow: what people notice, and far from the 0.1 s of a distant name server.
 const SLOW: Duration = Duration::from_millis(500);
@@ -32,6 +33,9 @@ impl Check for Resolve {
         let elapsed = names.elapsed_ns.map(Duration::from_nanos);
         if let Some(error) = &names.error {
             let found = target::NAME_NOT_FOUND.found(&[("name", &name), ("cause", error)]);
+            // Without an answer nothing says that the name is wrong.
+            let unanswered = names.failure == Some(Outcome::TimedOut);
+            let found = if unanswered { found.without_fixes_at(Place::Client) } else { found };
             let severity = if names.completed.is_empty() { found.severity } else { crate::Severity::Info };
             let after =
                 elapsed.map(|time| Evidence::measured(format!("no answer after {}", show(time)), time, 1));
@@ -51,7 +55,11 @@ impl Check for Resolve {
         let list = |addresses: &[std::net::SocketAddr]| {
             addresses.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>().join(", ")
         };
-        let answer = if names.addresses.is_empty() { "nothing".to_owned() } else { list(&names.addresses) };
+        let answer = match (names.addresses.is_empty(), names.failure) {
+            (false, _) => list(&names.addresses),
+            (true, Some(Outcome::TimedOut)) => "not known, no answer".to_owned(),
+            (true, _) => "nothing".to_owned(),
+        };
         let completed = match &names.completed[..] {
             [] => String::new(),
             added => format!("; by RFC 6761 also {}", list(added)),
@@ -63,7 +71,6 @@ impl Check for Resolve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unstall_core::outcome::Outcome;
 
     fn names(elapsed: Duration, error: Option<&str>, completed: bool) -> Names {
         Names {
@@ -92,6 +99,16 @@ mod tests {
             [("name-not-found".to_owned(), crate::Severity::Info)]
         );
         assert_eq!(ids(&names(quick, None, false)), []);
+    }
+
+    #[test]
+    fn a_name_without_answer_is_not_called_misspelt() {
+        let mut silent = names(SLOW, Some("no answer"), false);
+        let first = |names: &Names| Resolve::judge(names)[0].fix.clone().expect("a fix").place;
+        assert_eq!(first(&silent), Place::Client);
+        silent.failure = Some(Outcome::TimedOut);
+        assert_eq!(first(&silent), Place::System);
+        assert!(Resolve::describe(&silent)[0].contains("no answer"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the checks of a target share, looked up once: the addresses of its name, what a connect to each alone comes to,
 //! and who listens on the port.
 
-use crate::context::Context;
+use crate::context::{Context, LOCAL_PATIENCE};
 use crate::stats::ns;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,13 +12,20 @@ use unstall_core::listener::Listener;
 use unstall_core::locality::{is_local_by, is_localhost_name, unspecified_to_loopback};
 use unstall_core::outcome::Outcome;
 use unstall_core::race::Family;
+use unstall_core::syn::SynRetransmissions;
 use unstall_core::target::{Host, Target};
-use unstall_sys::connect::{AttemptSet, Options, Started};
+use unstall_sys::connect::{AttemptSet, Options, Started, connect_blocking};
 use unstall_sys::{Error, addresses, listeners, resolve};
 
-/// The least time that a local address is given: more than the 2.03 s that Windows takes to refuse (published), so that
-/// a refusal is told from silence whatever the caller's limit.
-const LOCAL_PATIENCE: Duration = Duration::from_millis(2600);
+/// A local connect or refusal that takes longer is called slow: both take some tens of microseconds, the timers that
+/// stall them begin at 200 ms.
+pub(super) const SLOW: Duration = Duration::from_millis(100);
+
+/// From here on a wait may be that for a second SYN (505 ms on Windows, 1 s elsewhere), which need not come again.
+const SECOND_SYN: Duration = Duration::from_millis(450);
+
+/// How often an address that was slow is looked at again.
+const AGAIN: usize = 3;
 
 /// A target and what its checks share.
 #[derive(Debug)]
@@ -205,6 +212,11 @@ fn is_local(address: SocketAddr) -> bool {
     is_local_by(unspecified_to_loopback(address).ip(), addresses::is_own)
 }
 
+/// A connect as the OS does it by default, which is what the person's programs get.
+fn plain(local: bool) -> Options {
+    Options { local, syn_retransmissions: SynRetransmissions::OsDefault, ..Options::default() }
+}
+
 /// Connects to every address of the family at the same time, each alone in its outcome.
 fn probe_all(names: &Names, family: Family, limit: Duration) -> Result<Vec<Probe>, Error> {
     let mut set = AttemptSet::new();
@@ -214,14 +226,8 @@ fn probe_all(names: &Names, family: Family, limit: Duration) -> Result<Vec<Probe
         names.all().filter(|(address, _)| family.allows(*address)).enumerate()
     {
         let local = is_local(address);
-        // What the OS does by default is what the person's programs get.
-        let options = Options {
-            local,
-            syn_retransmissions: unstall_core::syn::SynRetransmissions::OsDefault,
-            ..Options::default()
-        };
         starts.push(Instant::now());
-        let (_, started) = set.start(key, address, &options);
+        let (_, started) = set.start(key, address, &plain(local));
         let mut probe = Probe {
             address,
             from_resolver,
@@ -249,6 +255,9 @@ fn probe_all(names: &Names, family: Family, limit: Duration) -> Result<Vec<Probe
     for (probe, start) in probes.iter_mut().zip(starts).filter(|(probe, _)| probe.elapsed_ns == 0) {
         probe.ends(start, Some(&Error::limit(probe.address, deadline)));
     }
+    for probe in &mut probes {
+        probe.look_again(|probe| probe.once_more(limit));
+    }
     Ok(probes)
 }
 
@@ -259,6 +268,29 @@ pub(super) fn reset_at_once(error: &Error) -> bool {
 }
 
 impl Probe {
+    /// A machine that is busy for a moment is as slow as one that stalls, but only once: what is slow and no wait for
+    /// a second SYN is looked at again, and the quickest counts.
+    fn look_again(&mut self, once_more: impl Fn(&Self) -> Self) {
+        for _ in 0..AGAIN {
+            if !self.local || !(SLOW..SECOND_SYN).contains(&self.elapsed()) {
+                return;
+            }
+            let again = once_more(self);
+            if again.outcome == self.outcome {
+                self.elapsed_ns = self.elapsed_ns.min(again.elapsed_ns);
+            }
+        }
+    }
+
+    /// The same connect.
+    fn once_more(&self, limit: Duration) -> Self {
+        let start = Instant::now();
+        let (_, result) = connect_blocking(self.address, &plain(self.local), Some(limit));
+        let mut again = self.clone();
+        again.ends(start, result.as_ref().err());
+        again
+    }
+
     fn ends(&mut self, start: Instant, error: Option<&Error>) {
         self.elapsed_ns = ns(start.elapsed()).max(1);
         // A handshake that was completed and then reset is a connect; what came after it is another check's.
@@ -293,6 +325,38 @@ mod tests {
         let refused = Subject::new(address.try_into().expect("a target"), Family::Any);
         let probes = refused.probes(&context).expect("probes");
         assert_eq!((probes[0].outcome, probes[0].os_error.is_some()), (Outcome::Refused, true));
+    }
+
+    /// The elapsed ms of a probe that took `first` ms, then each of `then`.
+    fn looked_at(local: bool, first: u64, then: &[(u64, Outcome)]) -> (u64, usize) {
+        let ms = |ms: u64| ms * 1_000_000;
+        let mut probe = Probe {
+            address: "127.0.0.1:80".parse().expect("an address"),
+            from_resolver: true,
+            local,
+            outcome: Outcome::Connected,
+            elapsed_ns: ms(first),
+            os_error: None,
+            error: None,
+        };
+        let looks = std::cell::Cell::new(0);
+        probe.look_again(|probe| {
+            let (elapsed, outcome) = then[looks.replace(looks.get() + 1)];
+            Probe { elapsed_ns: ms(elapsed), outcome, ..probe.clone() }
+        });
+        (probe.elapsed_ns / 1_000_000, looks.get())
+    }
+
+    #[test]
+    fn what_a_busy_machine_slows_down_is_looked_at_again() {
+        let quick = (1, Outcome::Connected);
+        assert_eq!(looked_at(true, 99, &[]), (99, 0));
+        assert_eq!(looked_at(true, 100, &[quick]), (1, 1));
+        assert_eq!(looked_at(true, 449, &[(300, Outcome::Connected), quick]), (1, 2));
+        assert_eq!(looked_at(true, 300, &[(310, Outcome::Connected); 3]), (300, 3), "slow each time");
+        assert_eq!(looked_at(true, 300, &[(1, Outcome::Refused); 3]), (300, 3), "another outcome");
+        assert_eq!(looked_at(true, 450, &[]), (450, 0), "perhaps a second SYN");
+        assert_eq!(looked_at(false, 300, &[]), (300, 0), "far away");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::super::survey::Probe;
 use super::{Reached, SLOW, evidence, listener_evidence, owner};
 use crate::Severity;
-use crate::findings::{Evidence, Finding, target};
+use crate::findings::{Evidence, Finding, Place, target};
 use crate::stats::show;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use unstall_core::listener::Listener;
 use unstall_core::locality::unspecified_to_loopback;
@@ -56,14 +57,12 @@ fn refused(data: &Reached, probe: &Probe, connected: Option<&Probe>) -> Vec<Find
         findings.push(one_family(data, probe, connected));
     } else if let Some(listener) = data.listener(probe.address) {
         let values = [("address", &probe.address as _), ("owner", &owner(listener) as _)];
-        findings.push(target::REFUSED_THOUGH_LISTENING.found(&values));
+        let found = target::REFUSED_THOUGH_LISTENING.found(&values);
+        // A queue with room is no reason to refuse: what is left is a filter.
+        let room = listener.queue_full(Platform::CURRENT) == Some(false);
+        findings.push(if room { found.without_fixes_at(Place::Server) } else { found });
     } else if let Some(elsewhere) = elsewhere(data, probe) {
-        let values = [
-            ("address", &probe.address as _),
-            ("owner", &owner(elsewhere) as _),
-            ("other", &elsewhere.address as _),
-        ];
-        findings.push(target::OTHER_FAMILY.found(&values));
+        findings.push(other_address(probe, elsewhere));
     } else if data.connected().next().is_none() && first_refused(data, probe) {
         findings.push(target::NOBODY_LISTENS.found(&[("address", &refused_addresses(data)), port(data)]));
     }
@@ -73,6 +72,24 @@ fn refused(data: &Reached, probe: &Probe, connected: Option<&Probe>) -> Vec<Find
         finding.evidence.extend(listener_evidence(&data.listening));
     }
     findings
+}
+
+/// `localhost` is one address to some programs and the other to others; any other address has to be listened on itself.
+fn other_address(probe: &Probe, elsewhere: &Listener) -> Finding {
+    let ip = probe.address.ip();
+    let by_name = ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST;
+    let (both, option) = if by_name {
+        ("both 127.0.0.1 and ::1".to_owned(), "localhost".to_owned())
+    } else {
+        (format!("{ip} as well"), ip.to_string())
+    };
+    target::OTHER_FAMILY.found(&[
+        ("address", &probe.address),
+        ("owner", &owner(elsewhere)),
+        ("other", &elsewhere.address),
+        ("both", &both),
+        ("option", &option),
+    ])
 }
 
 /// Several refused addresses of a name are one finding, made for the first.
@@ -164,6 +181,9 @@ fn other(data: &Reached, probe: &Probe, another_connects: bool) -> Option<Findin
     let found = match probe.outcome {
         Outcome::NotPermitted => target::NOT_PERMITTED.found(&[address, cause]),
         Outcome::Unreachable => target::UNREACHABLE.found(&[address, cause, ("host", &probe.address.ip())]),
+        Outcome::NotAvailable if lacks_zone(probe.address) => {
+            target::NO_ZONE.found(&[address, ("host", &probe.address.ip()), port(data)])
+        }
         Outcome::NotAvailable => target::NOT_AVAILABLE.found(&[address, cause]),
         Outcome::Exhausted => target::EXHAUSTED.found(&[address, ("taken", &range_words(data))]),
         _ => return None,
@@ -171,6 +191,10 @@ fn other(data: &Reached, probe: &Probe, another_connects: bool) -> Option<Findin
     // It fails at once, so it costs nothing where another address works, except for programs that stop there.
     let severity = if another_connects { Severity::Info } else { found.severity };
     Some(found.with_severity(severity).with_evidence(evidence(probe)))
+}
+
+fn lacks_zone(address: SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
 fn range_words(data: &Reached) -> String {

@@ -4,10 +4,10 @@ mod address;
 mod several;
 
 use super::Subject;
-use super::survey::{Listening, Probe};
+use super::survey::{Listening, Probe, SLOW};
 use crate::checks::{Check, Measured, NotRun};
 use crate::context::Context;
-use crate::findings::{Evidence, Finding};
+use crate::findings::{Evidence, Finding, target};
 use crate::stats::{ns, show};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,10 +15,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use unstall_core::listener::{Listener, reaches};
 use unstall_core::outcome::Outcome;
-
-/// A local connect or refusal that takes longer is called slow: both take some tens of microseconds, the timers that
-/// stall them begin at 200 ms.
-const SLOW: Duration = Duration::from_millis(100);
 
 pub(crate) struct Reach;
 
@@ -63,6 +59,10 @@ impl Check for Reach {
         let mut findings: Vec<Finding> =
             data.addresses.iter().flat_map(|probe| address::judge(data, probe)).collect();
         findings.extend(several::judge(data));
+        // What keeps the port from working comes before what follows from it: no other address helps against a full
+        // queue, and no server starts on a port that is held.
+        let causes = [target::QUEUE_FULL.id, target::SELF_CONNECTED.id];
+        findings.sort_by_key(|finding| !causes.contains(&finding.id.as_str()));
         findings
     }
 

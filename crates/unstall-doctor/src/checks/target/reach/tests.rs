@@ -167,7 +167,7 @@ fn two_processes_on_one_port_are_told_and_one_on_two_addresses_is_not() {
 fn a_self_connection_and_the_chance_of_one() {
     let mut data = reached(vec![probe("127.0.0.1:3000", Outcome::Refused, 0.1)], vec![]);
     data.listening.to_themselves = Some(1);
-    expect(&data, &[("nobody-listens", Severity::Error), ("self-connected", Severity::Error)]);
+    expect(&data, &[("self-connected", Severity::Error), ("nobody-listens", Severity::Error)]);
     data.listening.to_themselves = None;
     data.port = 40000;
     expect(&data, &[("nobody-listens", Severity::Error), ("self-connect-possible", Severity::Info)]);
@@ -199,4 +199,58 @@ fn every_placeholder_is_filled() {
             }
         }
     }
+}
+
+/// The first fix of a finding.
+fn best_fix(data: &Reached, id: &str) -> String {
+    let found = Reach::judge(data).into_iter().find(|finding| finding.id == id).expect("found");
+    found.fix.expect("a fix").text
+}
+
+#[test]
+fn a_server_on_loopback_is_to_listen_on_the_address_that_was_tried() {
+    let mut tried = probe("192.0.2.7:3000", Outcome::Refused, 0.1);
+    tried.local = true;
+    let data = reached(vec![tried], vec![listener("127.0.0.1:3000", 1, IDLE)]);
+    assert!(
+        best_fix(&data, "listens-on-other-address").starts_with("let the server listen on 192.0.2.7 as well")
+    );
+    let other = vec![probe("127.0.0.2:3000", Outcome::Refused, 0.1)];
+    let data = reached(other, vec![listener("127.0.0.1:3000", 1, IDLE)]);
+    assert!(best_fix(&data, "listens-on-other-address").contains("--host 127.0.0.2"));
+}
+
+#[test]
+fn a_full_queue_comes_before_the_address_that_nobody_listens_on() {
+    if unstall_core::outcome::Platform::CURRENT != unstall_core::outcome::Platform::Linux {
+        return;
+    }
+    let addresses =
+        vec![probe("[::1]:3000", Outcome::Refused, 0.1), probe("127.0.0.1:3000", Outcome::TimedOut, 2600.0)];
+    let data = reached(addresses, vec![listener("127.0.0.1:3000", 1, (2, 1))]);
+    expect(&data, &[("backlog-full", Severity::Error), ("listens-on-other-address", Severity::Error)]);
+}
+
+#[test]
+fn a_refusal_by_a_server_with_room_is_a_filters() {
+    let refused = vec![probe("127.0.0.1:3000", Outcome::Refused, 0.1)];
+    let fix = |queue| {
+        best_fix(
+            &reached(refused.clone(), vec![listener("0.0.0.0:3000", 1, queue)]),
+            "refused-though-listening",
+        )
+    };
+    assert!(fix(IDLE).contains("firewall"));
+    if unstall_core::outcome::Platform::CURRENT == unstall_core::outcome::Platform::Linux {
+        assert!(fix((129, 128)).contains("backlog"));
+    }
+}
+
+#[test]
+fn a_link_local_address_needs_its_zone() {
+    let data = reached(vec![probe("[fe80::1]:3000", Outcome::NotAvailable, 0.1)], vec![]);
+    expect(&data, &[("link-local-without-zone", Severity::Error)]);
+    assert_eq!(best_fix(&data, "link-local-without-zone"), "add the zone: [fe80::1%INTERFACE]:3000");
+    let data = reached(vec![probe("[fe80::1%2]:3000", Outcome::NotAvailable, 0.1)], vec![]);
+    expect(&data, &[("address-not-available", Severity::Error)]);
 }
