@@ -38,6 +38,8 @@ impl Foreground {
     ///
     /// [`Error::System`] when descriptors are used up.
     pub fn prepare() -> Result<Self, Error> {
+        // Whoever started this process may have left it ignored, and then nobody's exit code could be read.
+        signals::stop_ignoring_children();
         let signals = Signals::block(&PASSED_ON.map(Signal::as_raw)).step("hold back signals")?;
         Ok(Self { signals })
     }

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use unstall_sys::lab::init::Init;
+use unstall_sys::lab::init::{Init, StartError};
 use unstall_sys::lab::{namespace, process};
 
 /// What a lab is to be. Nothing happens before [`Builder::start`].
@@ -292,6 +292,21 @@ impl Room {
             engine::load_rules(rules)?;
         }
         Ok(Self { attached, _init: init, cgroup })
+    }
+}
+
+/// A container may keep even its root from mounting a `/proc`.
+fn no_init(error: StartError) -> Error {
+    match error {
+        StartError::MountProc(errno) => Error::Missing {
+            what: format!("cannot mount a /proc for the lab's own processes ({errno})"),
+            remedy:
+                "in a container: start that with --privileged, or with --security-opt systempaths=unconfined"
+                    .to_owned(),
+        },
+        StartError::Fork(source) => {
+            Error::System { operation: "start the lab's first process".to_owned(), source }
+        }
     }
 }
 

@@ -113,3 +113,35 @@ fn an_ordinary_user_has_a_lab() {
     let exact = as_nobody(&[program, "windows-11", "--", "sh", "-c", "exit 9"]);
     assert_eq!(exact.status.code(), Some(9));
 }
+
+/// What is missing is named, with what to do; nothing else happens.
+#[test]
+fn what_is_missing_is_named() {
+    const TEST: &str = "what_is_missing_is_named";
+    if !is_root(TEST) || !is_installed(TEST, "setpriv") || !is_installed(TEST, "unshare") {
+        return;
+    }
+    let program = lab_program();
+    let program = program.to_str().expect("a plain path");
+    let run = |command: &mut Command| {
+        let output = command.output().expect("a process");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let as_nobody =
+        ["--reuid=65534", "--regid=65534", "--clear-groups", program, "windows-11", "--", "/bin/true"];
+    // The search path of `setpriv` is this test's, that of the lab is empty.
+    let setpriv = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .map(|directory| directory.join("setpriv"))
+        .find(|path| path.is_file())
+        .expect("it is installed");
+    let (code, stderr) = run(Command::new(setpriv).args(as_nobody).env("PATH", "/nowhere"));
+    assert_eq!((code, &*stderr), (Some(125), "lab: nft is not installed; install nftables\n"));
+    // A user who may have no user namespace: the limit is that of a namespace around him.
+    let none = "echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", none, "sh", program, "windows-11", "--", "true"]);
+    let (code, stderr) = run(&mut command);
+    assert_eq!(code, Some(125));
+    assert!(stderr.starts_with("lab: this user may not have a user namespace ("), "{stderr}");
+    assert!(stderr.contains("run it as root, or set user.max_user_namespaces above 0"), "{stderr}");
+}

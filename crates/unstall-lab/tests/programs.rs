@@ -51,6 +51,31 @@ fn exit_codes_are_the_program_s_or_tell_why_there_is_none() {
     }
 }
 
+/// As a daemon that ignores SIGCHLD would start it.
+#[test]
+fn an_exit_code_is_read_even_if_ends_of_children_are_ignored() {
+    if !is_root("an_exit_code_is_read_even_if_ends_of_children_are_ignored") {
+        return;
+    }
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' CHLD; exec \"$0\" \"$@\""])
+        .arg(lab_program())
+        .args(["linux", "--", "sh", "-c", "exit 9"]);
+    assert_eq!(command.status().expect("a process").code(), Some(9));
+}
+
+#[test]
+fn a_lab_within_a_lab_is_one_more() {
+    if !is_root("a_lab_within_a_lab_is_one_more") {
+        return;
+    }
+    let inner = lab_program();
+    let inner = inner.to_str().expect("a plain path");
+    let status = lab(&["--", inner, "windows-11", "--", "sh", "-c", "exit 9"]).status().expect("a process");
+    assert_eq!(status.code(), Some(9));
+}
+
 #[test]
 fn streams_pass_through_untouched() {
     if !is_root("streams_pass_through_untouched") {

@@ -10,18 +10,18 @@ const RETRIES: &str = "/proc/sys/net/ipv4/tcp_syn_retries";
 
 /// The timers, as far as they can be set. To be read in the lab's network namespace.
 pub(super) fn timers() -> Result<Timers, Error> {
-    let Some(linear) = number(LINEAR) else {
-        return Err(Error::Missing {
-            what: format!(
-                "this kernel ({}) has no net.ipv4.tcp_syn_linear_timeouts (6.5), which even steps between SYNs need",
-                release()
-            ),
-            remedy: "use a kernel of 6.5 or newer, or --profile linux".to_owned(),
-        });
-    };
-    // Every kernel has it; 6 is the default.
-    let settings = Settings { linear, retries: number(RETRIES).unwrap_or(6) };
-    Ok(Timers { hz: hz(), settings })
+    // Every kernel has the retries; 6 is their default.
+    timers_of(hz(), number(LINEAR), number(RETRIES).unwrap_or(6), &release())
+}
+
+fn timers_of(hz: u32, linear: Option<u32>, retries: u32, release: &str) -> Result<Timers, Error> {
+    let linear = linear.ok_or_else(|| Error::Missing {
+        what: format!(
+            "this kernel ({release}) has no net.ipv4.tcp_syn_linear_timeouts (6.5), which even steps between SYNs need"
+        ),
+        remedy: "use a kernel of 6.5 or newer, or --profile linux".to_owned(),
+    })?;
+    Ok(Timers { hz, settings: Settings { linear, retries } })
 }
 
 fn number(path: &str) -> Option<u32> {
@@ -48,6 +48,18 @@ pub(super) fn release() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_old_kernel_is_named_with_what_to_do() {
+        let error = timers_of(250, None, 6, "6.1.0-13-amd64").expect_err("too old");
+        assert_eq!(error.exit_code(), 125);
+        assert_eq!(
+            error.to_string(),
+            "this kernel (6.1.0-13-amd64) has no net.ipv4.tcp_syn_linear_timeouts (6.5), which even steps between SYNs \
+             need; use a kernel of 6.5 or newer, or --profile linux"
+        );
+        assert!(timers_of(250, Some(4), 6, "6.5.0").is_ok());
+    }
 
     #[test]
     fn hz_is_what_the_tick_says() {

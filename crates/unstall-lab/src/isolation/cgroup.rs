@@ -160,6 +160,19 @@ fn path_of(own: &str) -> &str {
 mod tests {
     use super::*;
 
+    /// As root the hierarchy can be reached without any mount of the host's, and it is the same one.
+    #[test]
+    fn both_ways_lead_to_the_same_directory() {
+        let own = fs::read_to_string("/proc/self/cgroup").expect("the own cgroup");
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
+        let (Some(host), Ok(own)) = (through_host(&mounts, path_of(&own)), through_own_mount(path_of(&own)))
+        else {
+            return; // Not root, or cgroup v2 is not mounted; the labs of the other tests go one of both ways.
+        };
+        let inode = |directory: &OwnedFd| rustix::fs::fstat(directory).expect("it is open").st_ino;
+        assert_eq!(inode(&host), inode(&own));
+    }
+
     #[test]
     fn finds_the_mount() {
         let hybrid = "24 1 0:22 / /sys rw shared:7 - sysfs sysfs rw\n\

@@ -30,6 +30,23 @@ pub struct Leftover {
     pub name: CString,
 }
 
+/// Why there is no init.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It could not be forked.
+    #[error(transparent)]
+    Fork(#[from] io::Error),
+    /// It could not mount its `/proc`: EPERM where a container hides parts of its own.
+    #[error("{0}")]
+    MountProc(Errno),
+}
+
+impl From<Errno> for StartError {
+    fn from(errno: Errno) -> Self {
+        Self::Fork(errno.into())
+    }
+}
+
 /// The running init of a PID namespace. Dropping it ends the namespace and waits for that.
 #[derive(Debug)]
 pub struct Init {
@@ -45,8 +62,8 @@ impl Init {
     ///
     /// # Errors
     ///
-    /// Those of fork and of mounting `proc`: EPERM where a container hides parts of its own `/proc`.
-    pub fn start(leftover: Option<&Leftover>) -> io::Result<Self> {
+    /// [`StartError`]; then nothing is left of it.
+    pub fn start(leftover: Option<&Leftover>) -> Result<Self, StartError> {
         let (life_read, life) = pipe_with(PipeFlags::CLOEXEC)?;
         let (ready, ready_write) = pipe_with(PipeFlags::CLOEXEC)?;
         // SAFETY: the child makes nothing but system calls and never returns from `run`.
@@ -61,9 +78,9 @@ impl Init {
         match rustix::io::retry_on_intr(|| rustix::io::read(&ready, &mut answer))? {
             4 => match i32::from_ne_bytes(answer) {
                 0 => Ok(init),
-                errno => Err(io::Error::from_raw_os_error(errno)),
+                errno => Err(StartError::MountProc(Errno::from_raw_os_error(errno))),
             },
-            _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
         }
     }
 }

@@ -62,6 +62,12 @@ impl Signals {
     }
 }
 
+/// Has the ends of children be told again: a process inherits that SIGCHLD is ignored, and then waiting for one fails.
+pub fn stop_ignoring_children() {
+    // SAFETY: no handler is installed; the default action of SIGCHLD does nothing.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Has the program start with these signals unblocked.
 pub fn unblock<const N: usize>(command: &mut Command, signals: [i32; N]) {
     // SAFETY: the closure makes one sigprocmask(2) call; no allocation, no lock.
