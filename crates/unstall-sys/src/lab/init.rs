@@ -31,14 +31,18 @@ pub struct Leftover {
 }
 
 /// Why there is no init.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum StartError {
     /// It could not be forked.
-    #[error(transparent)]
-    Fork(#[from] io::Error),
+    Fork(io::Error),
     /// It could not mount its `/proc`: EPERM where a container hides parts of its own.
-    #[error("{0}")]
     MountProc(Errno),
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::Fork(error)
+    }
 }
 
 impl From<Errno> for StartError {
