@@ -8,7 +8,7 @@ use super::left_out;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
@@ -71,11 +71,23 @@ fn unshare() -> Option<Command> {
     })
 }
 
+/// The kernel gives an IPv6 address its route a moment after it has the address. Until then a connect to it looks for a
+/// neighbour, and fails after a second.
+fn own_address_answers() {
+    let closed = SocketAddr::new(OWN_V6.parse().unwrap(), 1);
+    let refused = || {
+        let result = TcpStream::connect_timeout(&closed, Duration::from_millis(20));
+        result.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    assert!((0..100).any(|_| refused()), "{OWN_V6} does not answer");
+}
+
 impl Namespace {
     fn set_up(test: &str) -> Self {
         run("ip link set lo up");
         run(&format!("ip addr add {OWN_V4}/32 dev lo"));
         run(&format!("ip -6 addr add {OWN_V6}/128 dev lo nodad"));
+        own_address_answers();
         // A packet for somebody else that comes in by lo is dropped, and no error is sent.
         for address in SILENT_V4 {
             run(&format!("ip route add {address}/32 dev lo src {OWN_V4}"));
