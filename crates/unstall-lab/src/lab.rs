@@ -262,8 +262,7 @@ impl Room {
         let leftover = place.as_ref().map(|(parent, name)| parent.leftover(name)).transpose()?;
         namespace::unshare_thread().step("make namespaces")?;
         files::make_private()?;
-        let init =
-            Init::start(leftover.as_ref()).step("start the lab's first process and mount its /proc")?;
+        let init = Init::start(leftover.as_ref()).map_err(no_init)?;
         let links = Links::open().step("open rtnetlink")?;
         links.loopback_up().step("set lo up")?;
         for address in own.iter().chain(&plan.addresses) {
