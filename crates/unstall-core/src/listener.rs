@@ -189,8 +189,8 @@ pub fn overlaps(table: &[Listener], port: u16) -> Vec<Reach<'_>> {
     let mut destinations: Vec<SocketAddr> = Vec::new();
     for listener in all_for_port(table, port) {
         let bound = unmap_socket(listener.address);
-        let also = (listener.is_wildcard() && bound.is_ipv6() && listener.v6_only != Some(true))
-            .then(|| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+        // Whether an IPv6 wildcard takes IPv4 is for `reaches` to say.
+        let also = listener.is_wildcard().then(|| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
         for destination in [Some(unspecified_to_loopback(bound)), also].into_iter().flatten() {
             if !destinations.contains(&destination) {
                 destinations.push(destination);

@@ -35,6 +35,7 @@ fn a_listener_accepts_what_its_address_covers() {
         ("[::ffff:127.0.0.1]:80", None, "127.0.0.1:80", Some(true)),
         ("[::1]:80", None, "[::1]:80", Some(true)),
         ("[::1]:80", None, "[::]:80", Some(true)),
+        ("[::1]:80", None, "[2001:db8::7]:80", Some(false)),
         ("[::1]:80", Some(false), "127.0.0.1:80", Some(false)),
         ("0.0.0.0:80", None, "192.0.2.7:80", Some(true)),
         ("0.0.0.0:80", None, "[::1]:80", Some(false)),
@@ -88,6 +89,16 @@ fn of_equal_listeners_the_first_is_taken() {
     let table = [owned("127.0.0.1:80", 1), owned("127.0.0.1:80", 2)];
     let first = reaches(&table, at("127.0.0.1:80")).unwrap();
     assert_eq!(first.owner.as_ref().map(|owner| owner.pid), Some(1));
+}
+
+#[test]
+fn an_ipv6_address_comes_before_the_ipv6_wildcard() {
+    let mut table = [listener("[::]:80", Some(true)), listener("[::1]:80", None)];
+    for _ in 0..2 {
+        assert_eq!(reached(&table, "[::1]:80"), Some("[::1]:80".into()));
+        assert_eq!(reached(&table, "[2001:db8::7]:80"), Some("[::]:80".into()));
+        table.reverse();
+    }
 }
 
 #[test]
