@@ -8,10 +8,14 @@ mod common;
 use common::{LOCAL, PATIENCE, V4, left_out, listener};
 use socket2::{Domain, Socket, Type};
 use std::net::{SocketAddr, TcpStream};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 use unstall_core::outcome::Outcome;
 use unstall_core::syn::{Prepared, SynRetransmissions};
-use unstall_sys::connect::{AttemptSet, Options, Started, connect_blocking, prepare};
+use unstall_sys::connect::{AttemptSet, Options, Started, begin, connect_blocking, prepare};
 use unstall_sys::{clock, host, ports};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessHandleCount};
 
@@ -195,6 +199,92 @@ fn nothing_is_left_of_connects_that_were_given_up() {
     (0..2_000).for_each(round);
     let after = handles();
     assert!(after <= before + 2, "{before} handles, then {after}");
+}
+
+/// Polls a future once.
+fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(waker))
+}
+
+/// A waker that ends the sleep of this thread.
+fn unpark() -> Waker {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    Arc::new(Unpark(std::thread::current())).into()
+}
+
+/// The end of a future, which must come within the patience of a test.
+fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    let waker = unpark();
+    let start = Instant::now();
+    loop {
+        if let Poll::Ready(output) = poll(&mut future, &waker) {
+            return output;
+        }
+        assert!(start.elapsed() < PATIENCE, "no end came");
+        std::thread::park_timeout(PATIENCE);
+    }
+}
+
+#[test]
+#[cfg(not(unstall_no_connect_ex))]
+fn a_future_tells_the_end_of_a_connect() {
+    let (_server, address) = listener(V4);
+    let connecting = begin(address, &LOCAL).1.unwrap().expect("a ConnectEx");
+    let stream = block_on(connecting).unwrap();
+    assert_eq!(stream.peer_addr().unwrap(), address);
+    assert!(stream.nodelay().unwrap());
+    let (_socket, refused) = refused();
+    let (prepared, connecting) = begin(refused, &LOCAL);
+    assert_eq!(prepared, expected(build()));
+    let error = block_on(connecting.unwrap().expect("a ConnectEx")).unwrap_err();
+    assert_eq!((error.outcome(), error.os_error().map(|os| os.code)), (Outcome::Refused, Some(10061)));
+}
+
+#[test]
+#[cfg(unstall_no_connect_ex)]
+fn without_connect_ex_there_is_no_future() {
+    let (_server, address) = listener(V4);
+    assert!(begin(address, &LOCAL).1.unwrap().is_none());
+}
+
+/// 10,000, dropped before their end, at it, and after it; some of them from another thread.
+#[test]
+#[cfg(not(unstall_no_connect_ex))]
+fn nothing_is_left_of_futures_that_were_dropped() {
+    let Some((_socket, _waiting, silent)) = silent("nothing_is_left_of_futures_that_were_dropped") else {
+        return;
+    };
+    let (_refused, refused) = refused();
+    let waker = unpark();
+    let round = |number: u32| {
+        let address = if number % 2 == 0 { silent } else { refused };
+        let mut connecting = begin(address, &LOCAL).1.unwrap().expect("a ConnectEx");
+        // An end may come at any of these moments.
+        for _ in 0..number % 4 {
+            if let Poll::Ready(result) = poll(&mut connecting, &waker) {
+                assert_eq!(result.unwrap_err().outcome(), Outcome::Refused);
+                return;
+            }
+            std::thread::yield_now();
+        }
+        if number % 100 == 0 {
+            std::thread::spawn(move || drop(connecting)).join().unwrap();
+        }
+    };
+    (0..200).for_each(round);
+    let before = handles();
+    (0..10_000).for_each(round);
+    // The last callbacks may still be on their way.
+    let start = Instant::now();
+    while handles() > before + 8 && start.elapsed() < PATIENCE {
+        std::thread::yield_now();
+    }
+    assert!(handles() <= before + 8, "{before} handles, then {}", handles());
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! The connector on tokio and on async-io, on loopback; and what a runtime may lack. Needs no privileges.
 
-use std::future::Future;
+#[cfg(not(windows))]
 use std::io::ErrorKind;
-use std::pin::pin;
-use std::task::{Context, Waker};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use unstall::{Connector, Family, Outcome, Target, testing};
@@ -100,18 +98,10 @@ fn the_limit_ends_a_connect_to_a_silent_server() {
     }
 }
 
-/// Polls a future once, without any runtime.
-fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        std::task::Poll::Ready(value) => Some(value),
-        std::task::Poll::Pending => None,
-    }
-}
-
 #[test]
 fn without_a_runtime_it_is_an_error() {
     let server = testing::v4_only().unwrap();
-    let error = poll_once(unstall::tokio::connect(server.addr())).expect("an end at once").unwrap_err();
+    let error = async_io::block_on(unstall::tokio::connect(server.addr())).unwrap_err();
     assert_eq!(error.outcome(), Some(Outcome::Unknown));
     assert!(error.to_string().contains("no reactor running"), "{error}");
 }

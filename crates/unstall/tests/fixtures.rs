@@ -23,6 +23,7 @@ fn refuses(address: SocketAddr) -> bool {
     TcpStream::connect(address).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
+#[cfg(not(windows))]
 fn is_silent(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, SILENCE).is_err_and(|error| error.kind() == ErrorKind::TimedOut)
 }

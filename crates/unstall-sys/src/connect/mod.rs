@@ -7,12 +7,12 @@
 //! - `connect_blocking(SocketAddr, Options, Option<Duration>) -> (Prepared, Result<TcpStream, Error>)`;
 //! - `AttemptSet<K>` with `new`, `start`, `wait`, `cancel`, `len`;
 //! - `prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared`;
-//! - on Unix alone `begin`, `look` and `Pending` with `finish`, for a reactor of somebody else's. Windows has no such thing: its
-//!   reactors poll a socket for readiness, and a connect that is only polled needs SO_ERROR to tell its end.
+//! - on Unix `begin`, `look` and `Pending` with `finish`, for a reactor of somebody else's; on Windows `begin` and `Connecting`,
+//!   which needs no reactor: those poll a socket for readiness, and a connect that is only polled needs SO_ERROR to tell its end.
 //!
 //! What every platform promises:
 //!
-//! - a stream that is handed out is blocking (but that of `begin`), is closed in programs that this one starts, and is not connected to itself;
+//! - a stream that is handed out is blocking (but that of `begin` on Unix), is closed in programs that this one starts, and is not connected to itself;
 //! - SO_ERROR is read after a failure only, never on success (on Windows reading it can wait 15 ms for nothing);
 //! - no call is made that the work does not need; a success allocates nothing (an [`AttemptSet`] up to 6 attempts; on Windows each of them is one allocation);
 //! - whatever is dropped is closed, at once and without waiting for the peer.
@@ -170,6 +170,36 @@ impl Pending {
     /// The connect failed.
     pub fn finish(self, stream: SocketRef<'_>, writable: bool) -> Result<(), Error> {
         self.0.finish(stream, writable)
+    }
+}
+
+/// A connect whose end is told to the waker of the task that awaits it, by the process's own thread pool; so any runtime will do.
+/// The stream is blocking. Dropping it closes the socket at once.
+#[cfg(windows)]
+#[derive(Debug)]
+pub struct Connecting(imp::Connecting);
+
+/// Starts a connect for a future to wait for. `None`: this Windows has no ConnectEx (some third party's layer); connect on a thread
+/// then.
+///
+/// # Errors
+///
+/// What the OS says when the connect fails at once.
+#[cfg(windows)]
+pub fn begin(address: SocketAddr, options: &Options) -> (Prepared, Result<Option<Connecting>, Error>) {
+    let (prepared, begun) = imp::begin(address, *options);
+    (prepared, begun.map(|begun| begun.map(Connecting)))
+}
+
+#[cfg(windows)]
+impl Future for Connecting {
+    type Output = Result<TcpStream, Error>;
+
+    fn poll(
+        self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Self::Output> {
+        self.get_mut().0.poll(context)
     }
 }
 

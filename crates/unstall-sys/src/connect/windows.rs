@@ -9,6 +9,7 @@
 //! | | calls |
 //! |---|---|
 //! | without limit | WSASocketW, ioctl, connect, TCP_NODELAY |
+//! | for a future | WSASocketW, ioctl, bind, CreateThreadpoolIo, ConnectEx, SO_UPDATE_CONNECT_CONTEXT, TCP_NODELAY |
 //! | with a limit, or several | WSASocketW, ioctl, bind, ConnectEx, one wait, SO_UPDATE_CONNECT_CONTEXT, TCP_NODELAY |
 //!
 //! A local destination port that the kernel could choose as source port costs one getsockname more, which notices a self-connect.
@@ -17,6 +18,7 @@
 use super::{Ended, Options, SocketRef, Started};
 use crate::error::Error;
 use crate::windows::event::Event;
+use crate::windows::notified::Notified;
 use crate::windows::overlapped::{Pending, connect_ex};
 use crate::windows::{initial_rto, selected, version, winsock};
 use crate::{addresses, ports};
@@ -25,6 +27,7 @@ use socket2::{SockAddr, SockRef};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::windows::io::{AsSocket, OwnedSocket};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use unstall_core::locality;
 use unstall_core::outcome::{Operation, Platform};
@@ -143,6 +146,14 @@ impl Dial {
         bound.map_err(|error| self.error(Operation::Bind, code(&error)))
     }
 
+    fn begin(self, socket: OwnedSocket) -> Result<Option<Connecting>, Error> {
+        let Some(connect_ex) = connect_ex(&socket, self.destination.is_ipv4()) else { return Ok(None) };
+        self.bind(&socket)?;
+        let notified = Notified::begin(connect_ex, socket, &self.destination.into());
+        let notified = notified.map_err(|code| self.error(Operation::Connect, code))?;
+        Ok(Some(Connecting { dial: self, notified }))
+    }
+
     /// A connected socket as the caller gets it.
     fn stream(&self, socket: OwnedSocket) -> Result<TcpStream, Error> {
         let stream = TcpStream::from(socket);
@@ -156,6 +167,28 @@ impl Dial {
             let _ = stream.set_nodelay(true);
         }
         Ok(stream)
+    }
+}
+
+/// A connect for a future. `None`: the provider has no ConnectEx.
+pub(super) fn begin(address: SocketAddr, options: Options) -> (Prepared, Result<Option<Connecting>, Error>) {
+    let dial = Dial::new(address, options);
+    let (prepared, socket) = dial.socket(options, None);
+    (prepared, socket.and_then(|socket| dial.begin(socket)))
+}
+
+/// A connect that tells its end to a waker.
+#[derive(Debug)]
+pub(super) struct Connecting {
+    dial: Dial,
+    notified: Notified,
+}
+
+impl Connecting {
+    pub(super) fn poll(&mut self, context: &Context<'_>) -> Poll<Result<TcpStream, Error>> {
+        let ended = ready!(self.notified.poll(context));
+        let socket = ended.map_err(|code| self.dial.error(Operation::Connect, code));
+        Poll::Ready(socket.and_then(|socket| self.dial.stream(socket)))
     }
 }
 

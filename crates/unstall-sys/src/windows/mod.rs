@@ -2,6 +2,7 @@
 
 pub(crate) mod event;
 pub(crate) mod initial_rto;
+pub(crate) mod notified;
 pub(crate) mod overlapped;
 pub(crate) mod selected;
 pub(crate) mod tcp_table;

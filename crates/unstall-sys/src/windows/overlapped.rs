@@ -116,10 +116,14 @@ impl Pending {
     pub(crate) fn into_socket(self) -> Result<OwnedSocket, i32> {
         let Self { operation, socket } = self;
         drop(operation);
-        // SAFETY: the option takes no value.
-        let returned = unsafe { setsockopt(raw(&socket), SOL_SOCKET, SO_UPDATE_CONNECT_CONTEXT, null(), 0) };
-        result(returned).map(|()| socket)
+        update_context(&socket).map(|()| socket)
     }
+}
+
+/// Makes a socket that ConnectEx connected an ordinary one.
+pub(super) fn update_context(socket: &OwnedSocket) -> Result<(), i32> {
+    // SAFETY: the option takes no value.
+    result(unsafe { setsockopt(raw(socket), SOL_SOCKET, SO_UPDATE_CONNECT_CONTEXT, null(), 0) })
 }
 
 /// What the kernel writes into until the connect has ended. It stays where it is, on the heap, and is freed when the kernel is

@@ -13,30 +13,32 @@ use unix as imp;
 #[cfg(windows)]
 use windows as imp;
 
-use crate::heat::{self, Ended};
-use crate::{ConnectError, Connector, Target, Timeline};
+use crate::heat::{self, Ended, Heat};
+use crate::offload::offload;
+use crate::{ConnectError, Connector, Prepared, Target, Timeline};
+use smallvec::SmallVec;
+use std::future::poll_fn;
 use std::io;
-use std::net::TcpStream;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::net::{SocketAddr, TcpStream};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
+use unstall_core::outcome::Outcome;
+use unstall_core::race::{Action, AttemptId, End};
+use unstall_sys::{Error, resolve};
 
-/// What a stream is on Unix, beside registered.
-#[cfg(unix)]
-pub(crate) trait Registered: std::os::fd::AsFd {}
-#[cfg(unix)]
-impl<T: std::os::fd::AsFd> Registered for T {}
-/// What a stream is on Windows, beside registered.
-#[cfg(windows)]
-pub(crate) trait Registered {}
-#[cfg(windows)]
-impl<T> Registered for T {}
+/// How many attempts fit without allocating; a race has 6 pending at most by default.
+const INLINE: usize = 6;
 
 /// Waits for sockets and for time. Its errors are those of a reactor that is not there or has been shut down.
 #[cfg_attr(windows, allow(dead_code, reason = "there the blocking connect keeps the limit"))]
 pub(crate) trait Reactor {
     /// A stream that is registered.
-    type Stream: Registered;
+    #[cfg(unix)]
+    type Stream: std::os::fd::AsFd;
+    /// A stream that is registered.
+    #[cfg(windows)]
+    type Stream;
     type Timer;
 
     /// Registers a stream that does not block.
@@ -57,11 +59,11 @@ pub(crate) async fn connect<R: Reactor>(
     target: Target,
 ) -> Result<R::Stream, ConnectError> {
     let Some(address) = connector.only_address(&target) else {
-        let (result, timeline) = imp::race::<R>(connector, target).await;
+        let (result, timeline) = race::<R>(connector, target).await;
         return result.map_err(|source| ConnectError::new(timeline, source));
     };
     let start = Instant::now();
-    let (prepared, result) = imp::one::<R>(connector, address).await;
+    let (prepared, result) = one::<R>(connector, address).await;
     result.map_err(|error| {
         let timeline = heat::one_attempt(target, address, prepared, Some(&error), start.elapsed());
         ConnectError::new(timeline, Some(error))
@@ -79,10 +81,177 @@ pub(crate) async fn connect_timeline<R: Reactor>(
 
 async fn ended<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
     let Some(address) = connector.only_address(&target) else {
-        return imp::race::<R>(connector, target).await;
+        return race::<R>(connector, target).await;
     };
     let start = Instant::now();
-    let (prepared, result) = imp::one::<R>(connector, address).await;
+    let (prepared, result) = one::<R>(connector, address).await;
     let timeline = heat::one_attempt(target, address, prepared, result.as_ref().err(), start.elapsed());
     (result.map_err(Some), timeline)
+}
+
+/// What a connect has come to when it has been started.
+enum Begun<R: Reactor> {
+    /// It is connected, and the stream registered.
+    Connected(R::Stream),
+    /// Polling it tells the end. Dropping it closes the socket.
+    Pending(imp::Connecting<R>),
+}
+
+/// Resolves the target and races its addresses.
+async fn race<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
+    let start = Instant::now();
+    let config = connector.race_config();
+    let resolved = addresses::<R>(&target, config.deadline).await;
+    let mut heat = Heat::new(config, target, start, resolved);
+    let end = run::<R>(&mut heat, connector).await;
+    heat.ended(end)
+}
+
+/// The shortest way to one address.
+async fn one<R: Reactor>(connector: &Connector, address: SocketAddr) -> (Prepared, Result<R::Stream, Error>) {
+    let limit = connector.race_config().deadline;
+    let (prepared, begun) = imp::start::<R>(address, connector.options_for_one(address), limit);
+    let result = match begun {
+        Ok(Begun::Connected(stream)) => Ok(stream),
+        Ok(Begun::Pending(connecting)) => within(connecting, address, limit).await,
+        Err(error) => Err(error),
+    };
+    (prepared, result)
+}
+
+async fn within<R: Reactor>(
+    mut connecting: imp::Connecting<R>,
+    address: SocketAddr,
+    limit: Option<Duration>,
+) -> Result<R::Stream, Error> {
+    let broken = |error| Error::reactor(Some(address), error);
+    let mut timer = pin!(limit.map(R::timer).transpose().map_err(broken)?);
+    poll_fn(|context| {
+        if let Poll::Ready(result) = connecting.poll(context) {
+            return Poll::Ready(result);
+        }
+        let (Some(timer), Some(limit)) = (timer.as_mut().as_pin_mut(), limit) else {
+            return Poll::Pending;
+        };
+        R::poll_timer(timer, context).map(|struck| match struck {
+            Ok(()) => Err(Error::limit(address, limit)),
+            Err(error) => Err(broken(error)),
+        })
+    })
+    .await
+}
+
+/// The addresses of a target. Only a name needs a thread.
+async fn addresses<R: Reactor>(target: &Target, limit: Option<Duration>) -> Result<Vec<SocketAddr>, Error> {
+    if !target.is_name() {
+        return resolve::resolve(target, limit);
+    }
+    let mut timer = pin!(limit.map(R::timer).transpose().map_err(|error| Error::reactor(None, error))?);
+    let asked = target.clone();
+    // The limit is kept here, so the resolver's own helper threads are not needed.
+    let mut answer = pin!(offload(move || resolve::resolve(&asked, None)));
+    let name = || target.host().to_string();
+    poll_fn(|context| {
+        if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+            let lost = || {
+                let reason = "the resolver panicked, or no thread could be started for it".to_owned();
+                Error::unresolved(&name(), Outcome::Exhausted, reason)
+            };
+            return Poll::Ready(answer.unwrap_or_else(|| Err(lost())));
+        }
+        let (Some(timer), Some(limit)) = (timer.as_mut().as_pin_mut(), limit) else {
+            return Poll::Pending;
+        };
+        Poll::Ready(Err(match ready!(R::poll_timer(timer, context)) {
+            Ok(()) => Error::resolver_limit(&name(), limit),
+            Err(error) => Error::reactor(None, error),
+        }))
+    })
+    .await
+}
+
+/// A pending attempt.
+struct Runner<R: Reactor> {
+    id: AttemptId,
+    connecting: imp::Connecting<R>,
+    /// What it came to, while one that connected is told first.
+    ended: Option<Result<R::Stream, Error>>,
+}
+
+type Field<R> = SmallVec<[Runner<R>; INLINE]>;
+
+/// How the race ends. All sockets but the winner's are closed then.
+async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector) -> End {
+    let mut field = Field::<R>::new();
+    let mut timer = pin!(None);
+    let mut armed = None;
+    loop {
+        match heat.next() {
+            (Action::Start { id, candidate, reason }, now) => {
+                let address = candidate.address;
+                let left = connector.race_config().deadline.map(|deadline| deadline.saturating_sub(now));
+                let (prepared, begun) = imp::start::<R>(address, connector.options(candidate.local), left);
+                heat.started(address, reason, now, prepared);
+                match begun {
+                    Ok(Begun::Pending(connecting)) => field.push(Runner { id, connecting, ended: None }),
+                    Ok(Begun::Connected(stream)) => heat.attempt_ended(id, Ok(stream)),
+                    Err(error) => heat.attempt_ended(id, Err(error)),
+                }
+            }
+            (Action::Wait { until }, now) => {
+                if until != armed {
+                    match until.map(|until| R::timer(until.saturating_sub(now))).transpose() {
+                        Ok(next) => timer.set(next),
+                        Err(error) => heat.wait_failed(Error::reactor(None, error)),
+                    }
+                    armed = until;
+                    continue;
+                }
+                match poll_fn(|context| poll_field(&mut field, timer.as_mut(), context)).await {
+                    Ok(Some((id, result))) => heat.attempt_ended(id, result),
+                    Ok(None) => armed = None,
+                    Err(error) => heat.wait_failed(error),
+                }
+            }
+            (Action::Cancel { id, outcome }, _) => {
+                field.retain(|runner| runner.id != id);
+                heat.cancelled(id, outcome);
+            }
+            (Action::Done(end), _) => return end,
+        }
+    }
+}
+
+type Came<S> = Option<(AttemptId, Result<S, Error>)>;
+
+/// An attempt that has ended, one that connected before those that failed; `None`: the timer struck.
+fn poll_field<R: Reactor>(
+    field: &mut Field<R>,
+    timer: Pin<&mut Option<R::Timer>>,
+    context: &mut Context<'_>,
+) -> Poll<Result<Came<R::Stream>, Error>> {
+    let mut first = None;
+    for (index, runner) in field.iter_mut().enumerate() {
+        if runner.ended.is_none() {
+            if let Poll::Ready(result) = runner.connecting.poll(context) {
+                runner.ended = Some(result);
+            }
+        }
+        match runner.ended {
+            Some(Ok(_)) => {
+                first = Some(index);
+                break;
+            }
+            Some(Err(_)) => first = first.or(Some(index)),
+            None => {}
+        }
+    }
+    if let Some(Runner { id, ended: Some(result), .. }) = first.map(|index| field.remove(index)) {
+        return Poll::Ready(Ok(Some((id, result))));
+    }
+    match timer.as_pin_mut() {
+        Some(timer) => R::poll_timer(timer, context)
+            .map(|struck| struck.map(|()| None).map_err(|error| Error::reactor(None, error))),
+        None => Poll::Pending,
+    }
 }
