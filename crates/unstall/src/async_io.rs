@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Any executor will do. No task is spawned, and dropping the future closes every socket of the connect at once. A name is
-//! resolved by the OS on a thread of which there are 32 at most. On Windows the connect itself is made there too.
+//! resolved by the OS on a thread of which there are 32 at most. On Windows the connect is made with ConnectEx, whose end the
+//! process's thread pool tells.
 
 use crate::reactor::{self, Reactor};
 use crate::{ConnectError, Connector, Target, Timeline};

@@ -57,6 +57,12 @@
 //!
 //! **Other Unix**: the same code on `poll`; it is run on Linux by the tests.
 //!
+//! **Windows**: a connect to this host gets `SIO_TCP_INITIAL_RTO` before it is made, so that the first reset is final (before
+//! Windows 10 build 16299: the second); what was done is each attempt's [`Prepared`]. 0.0.0.0 and `::` are taken for loopback,
+//! IPv4-mapped addresses for IPv4. A connect to one address without a limit is `WSASocketW`, `WSAIoctl`, `connect` and
+//! `setsockopt`; with a limit, in a race or in a future it is made with ConnectEx, so that SO_ERROR, which can wait 15 ms for
+//! nothing, is never read. Built and tested under Wine; nobody has measured it on Windows.
+//!
 //! A self-connect, where the kernel chooses the destination port as the source port and nobody listens, is prevented
 //! where the OS can exclude a source port (Linux 6.3 and later), noticed elsewhere, and reported as refused.
 #![forbid(unsafe_code)]

@@ -25,8 +25,10 @@
 //! On Unix a socket is registered with the reactor as it is handed out. A connect on this host is usually over before that,
 //! so that the reactor is not waited for at all, and SO_ERROR is read only after a failure.
 //!
-//! On Windows the connect itself is made on one of these threads too, and the stream is registered when it is connected; a
-//! connect whose future was dropped ends by itself there.
+//! On Windows the connect is made with ConnectEx, whose end the process's thread pool tells, and the stream is registered when it
+//! is connected: tokio's own way, to wait until the socket is writable and to read SO_ERROR then, can wait 15 ms for nothing.
+//! Where a third party's layer has no ConnectEx, the connect is made on one of the threads above, and ends by itself there when
+//! its future is dropped.
 
 use crate::reactor::{self, Reactor};
 use crate::{ConnectError, Connector, Target, Timeline};
