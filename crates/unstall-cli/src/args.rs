@@ -30,6 +30,9 @@ pub(crate) enum Command {
     Connect(Connect),
     #[cfg(target_os = "linux")]
     Lab(crate::lab::args::Lab),
+    #[cfg(not(target_os = "linux"))]
+    #[command(hide = true)]
+    Lab(NoLab),
     Explain(Explain),
     Completions(Completions),
     Man(Man),
@@ -62,7 +65,8 @@ pub(crate) struct Doctor {
     #[arg(env = "UNSTALL_FAIL_ON", hide_env_values = true)]
     pub(crate) fail_on: FailOn,
 
-    /// How long one connect, exchange or lookup may take before it counts as unanswered
+    /// How long one connect, exchange or lookup may take before it counts as unanswered; local addresses are given 2.6 s
+    /// at least, so that a slow refusal is told from silence
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration::parse)]
     #[arg(env = "UNSTALL_TIMEOUT", hide_env_values = true)]
     pub(crate) timeout: Duration,
@@ -99,6 +103,15 @@ pub(crate) struct Connect {
 
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+/// Run a program under Windows' refusals or in a broken network (on Linux)
+#[cfg(not(target_os = "linux"))]
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct NoLab {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _anything: Vec<String>,
 }
 
 /// Print the long text of a finding or an outcome

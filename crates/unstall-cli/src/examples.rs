@@ -30,8 +30,8 @@ const PAGES: &[Page] = &[
     Page {
         name: "doctor",
         more: "Results go to stdout, progress and notes to stderr. Every figure is measured on this machine now, \
-               unless it says where it was published. Nothing is changed, and nothing leaves this machine but the \
-               connects to the targets.",
+               unless it says where it was published. Nothing is changed, and nothing leaves this machine but lookups \
+               of names, connects to the targets and a `HEAD / HTTP/1.0` to a target that does not speak first.",
         examples: &[
             ("unstall doctor", "this machine"),
             ("unstall doctor localhost:3000", "a target: its name, each address, who listens, who is slow"),
@@ -65,6 +65,7 @@ const PAGES: &[Page] = &[
             ("unstall lab -- curl http://127.0.0.1:9/", "refused after 2.02 s, as on Windows 11"),
             ("unstall lab --scenario v4-only -- curl {url}", "a server on one family, reached by name"),
             ("unstall lab --retries 0 -- npm test", "as if every socket had asked for no retry"),
+            ("unstall lab --wine -- program.exe", "a Windows program, by Wine"),
             ("unstall lab list", "what profiles and scenarios there are, and their sources"),
             ("unstall lab matrix --client 'curl -s {url}'", "every scenario against a client"),
             ("unstall lab reference", "published figures beside emulated ones"),

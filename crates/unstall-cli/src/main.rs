@@ -30,6 +30,8 @@ use std::iter;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(windows)]
+    end_at_interrupt();
     // Where the program lies is nobody's business in a report that is passed on.
     let arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     run(&iter::once("unstall".to_owned()).chain(arguments).collect::<Vec<_>>()).into()
@@ -50,11 +52,26 @@ fn run(line: &[String]) -> Exit {
         Command::Connect(options) => connect::run(&options, style, line),
         #[cfg(target_os = "linux")]
         Command::Lab(options) => lab::run(options, style, line),
+        #[cfg(not(target_os = "linux"))]
+        Command::Lab(_) => {
+            output::note(NO_LAB);
+            Exit::Usage
+        }
         Command::Explain(options) => explain::run(&options, style),
         Command::Completions(options) => print::completions(options.shell),
         Command::Man(options) => man::run(options.out.as_deref()),
         Command::Schema(options) => print::schema(options.of),
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+const NO_LAB: &str = "the lab needs Linux: its networks are Linux namespaces; on Windows, run it in WSL 2";
+
+/// Windows would end the program with a code of its own; elsewhere the signal does what every caller expects.
+#[cfg(windows)]
+fn end_at_interrupt() {
+    // Without a handler Windows' code remains, which is no reason to stop.
+    let _ = ctrlc::set_handler(|| std::process::exit(130));
 }
 
 fn parse() -> Result<Arguments, clap::Error> {
