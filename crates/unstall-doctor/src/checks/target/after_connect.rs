@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use unstall_core::listener::reaches;
+use unstall_core::listener::{Listener, reaches};
 use unstall_core::outcome::Outcome;
 use unstall_sys::connect::{Options, connect_blocking};
 use unstall_sys::listeners;
@@ -122,16 +122,39 @@ fn hold(address: SocketAddr, local: bool, limit: Duration) -> Option<Connection>
         Err(_) => return None,
     };
     let mut deed = listen_to(&stream, HOLD.min(limit));
-    let table = if local { listeners::table(Some(address.port())).ok() } else { None };
-    let listener = table.as_ref().and_then(|table| reaches(&table.listeners, address));
-    let waiting = listener.and_then(|listener| listener.waiting);
+    let mut listener = listener_of(address, local);
+    // A server that is busy for a moment accepts a moment later.
+    while deed == Deed::Nothing && waiting_at(listener.as_ref()) > Some(0) && begin.elapsed() < limit {
+        deed = listen_to(&stream, HOLD.min(limit));
+        listener = listener_of(address, local);
+    }
+    let waiting = waiting_at(listener.as_ref());
     let prodded = deed == Deed::Nothing && waiting.is_none_or(|waiting| waiting == 0);
     if prodded {
         begin = Instant::now();
         deed = (&stream).write_all(PROD).map_or(Deed::Reset, |()| listen_to(&stream, limit));
     }
     let after_ns = (deed != Deed::Nothing).then(|| ns(begin.elapsed()));
-    Some(Connection { address, connect_ns, deed, after_ns, prodded, waiting, server: listener.map(owner) })
+    Some(Connection {
+        address,
+        connect_ns,
+        deed,
+        after_ns,
+        prodded,
+        waiting,
+        server: listener.as_ref().map(owner),
+    })
+}
+
+/// Who answers at a local address; `None`: not known.
+fn listener_of(address: SocketAddr, local: bool) -> Option<Listener> {
+    let table = if local { listeners::table(Some(address.port())).ok()? } else { return None };
+    reaches(&table.listeners, address).cloned()
+}
+
+/// How many connections wait for it to accept them; `None`: not known.
+fn waiting_at(listener: Option<&Listener>) -> Option<u32> {
+    listener.and_then(|listener| listener.waiting)
 }
 
 /// What comes from the server within `limit`.
