@@ -65,8 +65,9 @@ pub(crate) struct Doctor {
     #[arg(env = "UNSTALL_FAIL_ON", hide_env_values = true)]
     pub(crate) fail_on: FailOn,
 
-    /// How long one connect, exchange or lookup may take before it counts as unanswered; local addresses are given 2.6 s
-    /// at least, so that a slow refusal is told from silence
+    /// How long one connect, exchange or lookup may take before it counts as unanswered
+    ///
+    /// Local addresses are given 2.6 s at least, so that a slow refusal is told from silence.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration::parse)]
     #[arg(env = "UNSTALL_TIMEOUT", hide_env_values = true)]
     pub(crate) timeout: Duration,

@@ -250,3 +250,34 @@ fn stdout_is_the_program_s_alone() {
         (Some(127), "unstall: no-such-program: command not found\n")
     );
 }
+
+/// `cargo xtask windows lab` says where the programs and prefixes are.
+#[test]
+fn a_windows_program_is_refused_as_on_windows() {
+    const TEST: &str = "a_windows_program_is_refused_as_on_windows";
+    let variable = |name| std::env::var(name).ok();
+    let (Some(programs), Some(prefixes)) =
+        (variable("UNSTALL_WINDOWS_PROGRAMS"), variable("UNSTALL_WINE_PREFIXES"))
+    else {
+        return left_out(TEST, "no Windows programs (cargo xtask windows lab)");
+    };
+    if !is_root(TEST) {
+        return;
+    }
+    let program = format!("{programs}/unstall.exe");
+    let prefix = format!("{prefixes}/win10");
+    let connect = |options: &[&str]| {
+        let words =
+            [&["lab", "--wine"], options, &["--", &program, "connect", "--json", "127.0.0.1:9"]].concat();
+        let run = unstall_with(&[("WINEPREFIX", &prefix), ("HOME", &prefixes)], &words);
+        let report: serde_json::Value = serde_json::from_str(&run.stdout).expect(&run.stderr);
+        (run.code, report["results"][0]["elapsed_ns"].as_u64().map(Duration::from_nanos))
+    };
+    let (code, took) = connect(&[]);
+    assert_eq!(code, Some(1));
+    assert!(took >= Some(Duration::from_millis(1980)), "{took:?}");
+    // A fresh wineserver makes the first connect of a program slow, but not by half a second.
+    let (code, took) = connect(&["--wine-shim", &programs]);
+    assert_eq!(code, Some(1));
+    assert!(took < Some(Duration::from_millis(400)), "{took:?}");
+}

@@ -11,7 +11,7 @@ use crate::profile::Profile;
 use crate::program::{self, Finished, Program, Running, Streams};
 use rustix::process::geteuid;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use unstall_sys::lab::init::{Init, StartError};
@@ -30,6 +30,7 @@ pub struct Builder {
     name_servers: Option<Vec<IpAddr>>,
     settings: Vec<(String, String)>,
     rules: Vec<String>,
+    hidden: Vec<PathBuf>,
 }
 
 impl Builder {
@@ -94,6 +95,13 @@ impl Builder {
     #[must_use]
     pub fn rules(mut self, text: &str) -> Self {
         self.rules.push(text.to_owned());
+        self
+    }
+
+    /// A directory that is empty in the lab, and private. It is made if it is not there, for its owner alone.
+    #[must_use]
+    pub fn hide(mut self, directory: &str) -> Self {
+        self.hidden.push(directory.into());
         self
     }
 
@@ -171,6 +179,7 @@ impl Lab {
             name_servers: None,
             settings: Vec::new(),
             rules: Vec::new(),
+            hidden: Vec::new(),
         }
     }
 
@@ -286,6 +295,9 @@ impl Room {
         files::replace(&files)?;
         if !files.is_empty() {
             files::hide_caches()?;
+        }
+        for directory in &plan.hidden {
+            files::hide(directory)?;
         }
         for rules in &plan.rules {
             engine::load_rules(rules)?;

@@ -38,6 +38,7 @@ pub mod reference;
 pub mod scenario;
 mod schedule;
 mod units;
+pub mod wine;
 pub mod wire;
 
 pub use engine::{Counts, Engine, EngineChoice};

@@ -4,6 +4,7 @@ use crate::args::{Json, When};
 use crate::duration;
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 use unstall_lab::{Builder, EngineChoice, Error, Lab as Room, Profile, Retries};
 
@@ -23,6 +24,14 @@ pub(crate) struct Lab {
     /// by UNSTALL_LAB_URL, UNSTALL_LAB_HOST and UNSTALL_LAB_PORT in its environment.
     #[arg(long, value_name = "NAME", env = "UNSTALL_LAB_SCENARIO", hide_env_values = true)]
     pub(crate) scenario: Option<String>,
+
+    /// Run a Windows program by Wine, with a wineserver of the lab's own
+    #[arg(long)]
+    pub(crate) wine: bool,
+
+    /// With --wine: where unstall_rtoshim.dll and rtoshim-run.exe are, which make SIO_TCP_INITIAL_RTO work
+    #[arg(long, value_name = "DIR", env = "UNSTALL_WINDOWS_PROGRAMS", hide_env_values = true)]
+    pub(crate) wine_shim: Option<PathBuf>,
 
     /// Print the settings, programs and rules that play the profile, and stop
     #[arg(long)]

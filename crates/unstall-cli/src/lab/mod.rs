@@ -16,6 +16,7 @@ use std::env;
 use unstall_doctor::report::{Header, Style};
 use unstall_lab::matrix::{self, Client};
 use unstall_lab::scenario::{self, Stage};
+use unstall_lab::wine::Wine;
 use unstall_lab::{Ended, Error, Foreground, Lab as Room, Privilege, Program, burst, client, reference};
 
 pub(crate) fn run(options: Lab, style: Style, line: &[String]) -> Exit {
@@ -38,7 +39,12 @@ pub(crate) fn run(options: Lab, style: Style, line: &[String]) -> Exit {
 fn program(options: &Lab) -> Result<Exit, Error> {
     Privilege::acquire()?;
     let foreground = Foreground::prepare()?;
+    let wine = options.wine.then(|| Wine::new(options.wine_shim.as_deref())).transpose()?;
     let builder = options.tcp.builder()?;
+    let builder = match &wine {
+        Some(wine) => wine.prepare(builder),
+        None => builder,
+    };
     let stage = match &options.scenario {
         Some(name) => Place::Stage(Stage::set_up(scenario::find(name)?, builder)?),
         None => Place::Room(builder.start()?),
@@ -48,7 +54,7 @@ fn program(options: &Lab) -> Result<Exit, Error> {
     }
     let ended = match foreground.interrupted()? {
         Some(interrupted) => interrupted,
-        None => stage.run(&foreground, options)?,
+        None => stage.run(&foreground, options, wine.as_ref())?,
     };
     if options.verbose {
         output::note(&counted(stage.room()));
@@ -70,16 +76,24 @@ impl Place {
         }
     }
 
-    fn run(&self, foreground: &Foreground, options: &Lab) -> Result<Ended, Error> {
-        let no_word = || Error::Usage("the program has no name".to_owned());
+    fn run(&self, foreground: &Foreground, options: &Lab, wine: Option<&Wine>) -> Result<Ended, Error> {
+        let words = match self {
+            Self::Room(_) => options.program.clone(),
+            Self::Stage(stage) => options.program.iter().map(|word| stage.fill(word)).collect(),
+        };
+        let program = match wine {
+            Some(wine) => Some(wine.program(words)),
+            None => Program::from_words(words),
+        };
+        let program = program.ok_or_else(|| Error::Usage("the program has no name".to_owned()))?;
         let program = match self {
-            Self::Room(_) => Program::from_words(&options.program),
+            Self::Room(_) => program,
             Self::Stage(stage) => {
                 stage.begins();
-                stage.program(&options.program)
+                stage.equip(program)
             }
         };
-        foreground.run(self.room(), &program.ok_or_else(no_word)?)
+        foreground.run(self.room(), &program)
     }
 }
 

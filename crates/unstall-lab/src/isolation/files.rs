@@ -8,9 +8,10 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
 use std::fmt::{self, Write as _};
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Where the tmpfs is mounted meanwhile. It exists on every system.
@@ -71,10 +72,17 @@ fn bind(index: usize, file: &PrivateFile) -> Result<(), Error> {
 
 /// Hides the sockets of a name cache.
 pub(crate) fn hide_caches() -> Result<(), Error> {
-    for cache in CACHES.into_iter().filter(|cache| Path::new(cache).is_dir()) {
-        mount("tmpfs", cache, "tmpfs", MountFlags::empty(), None).step("hide the host's name cache")?;
+    CACHES.into_iter().map(Path::new).filter(|cache| cache.is_dir()).try_for_each(hide)
+}
+
+/// Covers a directory with an empty one of its owner's; makes it first if need be.
+pub(crate) fn hide(directory: &Path) -> Result<(), Error> {
+    let operation = format!("hide {}", directory.display());
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e).step(&operation),
+        _ => {}
     }
-    Ok(())
+    mount("tmpfs", directory, "tmpfs", MountFlags::empty(), Some(c"mode=0700")).step(&operation)
 }
 
 /// `/etc/hosts` with these lines, without the host's own lines for any of their names; `localhost` replaced if given.

@@ -118,17 +118,24 @@ impl Stage {
         OsString::from_vec(filled)
     }
 
-    /// A program with its placeholders filled and the scenario's environment: `UNSTALL_LAB_URL`, `UNSTALL_LAB_HOST`,
-    /// `UNSTALL_LAB_PORT` and what the scenario sets. `None`: there is no word.
+    /// A program with its placeholders filled and the scenario's environment, see [`Self::equip`]. `None`: there is no word.
     pub fn program<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Option<Program> {
-        let program = Program::from_words(words.into_iter().map(|word| self.fill(word.as_ref())))?
+        Program::from_words(words.into_iter().map(|word| self.fill(word.as_ref())))
+            .map(|program| self.equip(program))
+    }
+
+    /// The same program with the scenario's environment: `UNSTALL_LAB_URL`, `UNSTALL_LAB_HOST`, `UNSTALL_LAB_PORT` and what
+    /// the scenario sets.
+    #[must_use]
+    pub fn equip(&self, program: Program) -> Program {
+        let program = program
             .variable("UNSTALL_LAB_URL", self.url())
             .variable("UNSTALL_LAB_HOST", self.scenario.host)
             .variable("UNSTALL_LAB_PORT", self.scenario.port.to_string());
-        Some(self.scenario.network.iter().fold(program, |program, effect| match effect {
+        self.scenario.network.iter().fold(program, |program, effect| match effect {
             Effect::Variable(name, value) => program.variable(name, value),
             _ => program,
-        }))
+        })
     }
 }
 
