@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// The packages that may contain unsafe code; every other one forbids it in its root.
-const UNSAFE_PACKAGES: &[&str] = &["unstall-sys", "unstall-hook", "unstall-ffi"];
+const UNSAFE_PACKAGES: &[&str] = &["unstall-sys", "unstall-hook", "unstall-ffi", "unstall-rtoshim"];
 
 /// Where people read the minimum Rust version, and the text before it. The value itself is in the root Cargo.toml.
 const MSRV_MENTIONS: &[(&str, &str)] = &[
