@@ -127,6 +127,7 @@ fn a_program_sees_its_own_namespaces_and_files() {
         .name("many.test", &several)
         .name_servers(&[address("127.0.0.53")])
         .setting("ipv4/ip_default_ttl", "77")
+        .hide("/etc/default")
         .start()
         .expect("a lab");
     let show = |script: &str| {
@@ -136,6 +137,7 @@ fn a_program_sees_its_own_namespaces_and_files() {
     };
     assert_eq!(show("cat /proc/sys/net/ipv4/ip_default_ttl"), "77");
     assert_eq!(show("cat /etc/resolv.conf"), "nameserver 127.0.0.53");
+    assert_eq!(show("ls -A /etc/default"), "");
     let hosts = show("cat /etc/hosts");
     assert!(hosts.starts_with("::1 localhost\n127.0.0.1 localhost\n198.18.0.254 many.test\n"), "{hosts}");
     let looked_up = show("getent ahosts many.test | grep STREAM | cut -d' ' -f1 | sort");

@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{client, is_root};
+use common::{client, is_installed, is_root};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 use unstall_lab::client::{self as own, Answer, By, End, Request};
 use unstall_lab::wire::{Capture, Connect, connects};
-use unstall_lab::{Counts, Engine, Lab, Profile, Retries};
+use unstall_lab::{Counts, Ended, Engine, Lab, Profile, Program, Retries};
 
 /// A slot of the timer wheel at the coarsest common HZ (100: 10 ms, 250: 32 ms), and as much for the machine.
 const SLACK: Duration = Duration::from_millis(64);
@@ -203,6 +203,47 @@ fn silence_lasts_as_long_as_on_windows() {
                 let wanted = Duration::from_secs(seconds);
                 assert!(answer.longest().abs_diff(wanted) < wanted / 10, "{name}: {:?}", answer.longest());
             });
+        }
+    });
+}
+
+/// What curl says itself, in seconds, and its exit code.
+fn curl(lab: &Lab, words: &[&str]) -> (Duration, Ended) {
+    let curl =
+        Program::new("curl").arguments(["-s", "-o", "/dev/null", "-w", "%{time_total}"]).arguments(words);
+    let finished = lab.output(&curl, Some(Duration::from_secs(10))).expect("curl runs");
+    let seconds = String::from_utf8_lossy(&finished.stdout).parse().expect("a number of seconds");
+    (Duration::from_secs_f64(seconds), finished.ended)
+}
+
+#[test]
+fn curl_is_refused_as_on_windows() {
+    const TEST: &str = "curl_is_refused_as_on_windows";
+    if !is_root(TEST) || !is_installed(TEST, "curl") {
+        return;
+    }
+    let lab = lab(windows());
+    let refused = Ended::Exited(7);
+    let timed_out = Ended::Exited(28);
+    let rows: [(&[&str], usize, _, _); 5] = [
+        (&["http://127.0.0.1:9/"], 20, ms(1980)..=ms(2100) + SLACK, refused),
+        (&["http://[::1]:9/"], 20, ms(1980)..=ms(2100) + SLACK, refused),
+        // Its second address starts 200 ms later.
+        (&["http://localhost:9/"], 5, ms(2180)..=ms(2300) + SLACK, refused),
+        // The trap of a limit of two seconds: never a refusal.
+        (&["-m", "2", "http://127.0.0.1:9/"], 5, ms(1990)..=ms(2010) + SLACK, timed_out),
+        (&["--connect-timeout", "0.5", "http://127.0.0.1:9/"], 5, ms(490)..=ms(520) + SLACK, timed_out),
+    ];
+    thread::scope(|scope| {
+        for (words, runs, times, ended) in &rows {
+            for _ in 0..*runs {
+                let lab = &lab;
+                scope.spawn(move || {
+                    let (took, how) = curl(lab, words);
+                    assert_eq!(how, *ended, "{words:?} after {took:?}");
+                    assert!(times.contains(&took), "{words:?}: {took:?}");
+                });
+            }
         }
     });
 }

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{is_root, lab};
+use common::{is_installed, is_root, lab, lab_program};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -129,6 +129,47 @@ fn two_hundred_labs_killed_at_any_moment_leave_nothing() {
     assert_eq!(fs::read_to_string("/proc/self/mountinfo").expect("mountinfo"), mounts);
     let ran = killed.iter().filter(|(_, ran)| *ran).count();
     assert!((20..180).contains(&ran), "{ran} of {} were killed with a program running", killed.len());
+}
+
+/// The same in a user namespace, where there is no cgroup.
+#[test]
+fn labs_of_an_ordinary_user_leave_nothing_either() {
+    const TEST: &str = "labs_of_an_ordinary_user_leave_nothing_either";
+    if !is_root(TEST) || !is_installed(TEST, "setpriv") || !is_installed(TEST, "nft") {
+        return;
+    }
+    let program = lab_program();
+    let as_nobody = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).args(words).stderr(Stdio::null());
+        command
+    };
+    let words = [program.to_str().expect("a plain path"), "windows-11", "--", "true"];
+    if !as_nobody(&words).status().expect("a process").success() {
+        return common::left_out(
+            TEST,
+            "the ordinary user has no user namespace, or cannot reach the target directory",
+        );
+    }
+    let all = &marker(11_235_813);
+    for number in 0..10 {
+        let marker = format!("{all}{number}");
+        let script = format!("sleep {marker} & setsid sleep {marker} & exec sleep {marker}");
+        let mut child =
+            as_nobody(&[words[0], words[1], "--", "sh", "-c", &script]).spawn().expect("a process");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        // Half of them early, half with the program running.
+        while number % 2 == 1 && !processes(&marker).iter().any(|command| command.starts_with("sleep")) {
+            assert!(Instant::now() < deadline, "the lab's program does not start");
+        }
+        kill_process(pid(&child), Signal::KILL).expect("it runs");
+        child.wait().expect("killed");
+    }
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !processes(all).is_empty() {
+        assert!(Instant::now() < deadline, "left behind: {:?}", processes(all));
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
