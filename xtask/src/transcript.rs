@@ -6,6 +6,7 @@ use crate::workspace::{Workspace, works};
 use std::env;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -13,30 +14,45 @@ use std::time::Duration;
 /// A run that README.md shows.
 struct Transcript {
     name: &'static str,
-    /// A server that is up meanwhile, and the address that shows that it is.
-    server: (&'static [&'static str], &'static str),
+    /// A server that is up meanwhile, and the address that shows that it is; `None`: the lab is its own network, and
+    /// its exact engine needs root.
+    server: Option<(&'static [&'static str], &'static str)>,
     /// The arguments of `unstall`.
     arguments: &'static [&'static str],
 }
 
 const PYTHON_ON_V4: &[&str] = &["python3", "-m", "http.server", "3000", "--bind", "127.0.0.1"];
 
+/// curl's own sentence differs from version to version.
+const CURL_SAYS: &str = r"exit code %{exitcode} after %{time_total} s\n";
+
 const TRANSCRIPTS: &[Transcript] = &[
     Transcript {
         name: "doctor",
-        server: (PYTHON_ON_V4, "127.0.0.1:3000"),
+        server: Some((PYTHON_ON_V4, "127.0.0.1:3000")),
         arguments: &["doctor", "localhost:3000"],
     },
     Transcript {
         name: "connect",
-        server: (PYTHON_ON_V4, "127.0.0.1:3000"),
+        server: Some((PYTHON_ON_V4, "127.0.0.1:3000")),
         arguments: &["connect", "localhost:3000"],
+    },
+    Transcript {
+        name: "lab",
+        server: None,
+        arguments: &["lab", "--", "curl", "-sw", CURL_SAYS, "http://127.0.0.1:9/"],
     },
 ];
 
-/// The names of all transcripts, in the order of README.md.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    TRANSCRIPTS.iter().map(|transcript| transcript.name)
+/// The transcripts that can be made with or without the lab, by name.
+pub(crate) fn names(with_lab: bool) -> impl Iterator<Item = &'static str> {
+    let made = move |transcript: &&Transcript| transcript.server.is_some() || with_lab;
+    TRANSCRIPTS.iter().filter(made).map(|transcript| transcript.name)
+}
+
+/// Whether the lab's exact engine works here, with curl in it.
+pub(crate) fn has_lab(program: &Path) -> bool {
+    works(&program.to_string_lossy(), &["lab", "--engine", "bpf", "--", "curl", "--version"])
 }
 
 /// Why transcripts cannot be made here; `None`: they can.
@@ -61,14 +77,20 @@ pub(crate) fn run(workspace: &Workspace, name: &str) -> Result<String, String> {
     let hosts = workspace.target.join("transcript-hosts");
     fs::write(&hosts, "127.0.0.1 localhost\n::1 localhost\n")
         .map_err(|error| format!("cannot write {}: {error}", hosts.display()))?;
-    let mut command = Command::new("unshare");
-    command
-        .args(["--map-root-user", "--net", "--mount", "sh", "-c", SET_UP, "sh"])
-        .arg(hosts)
-        .arg(this)
-        .arg(name);
-    let output =
-        command.stdin(Stdio::null()).output().map_err(|error| format!("cannot run unshare: {error}"))?;
+    let mut command = if find(name)?.server.is_some() {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", "--mount", "sh", "-c", SET_UP, "sh"]).arg(hosts).arg(this);
+        command.arg(name);
+        command
+    } else {
+        let mut command = Command::new(this);
+        command.args(["transcript", name]);
+        command
+    };
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot start transcript {name}: {error}"))?;
     if !output.status.success() {
         return Err(format!("transcript {name}: {}", String::from_utf8_lossy(&output.stderr)));
     }
@@ -77,23 +99,37 @@ pub(crate) fn run(workspace: &Workspace, name: &str) -> Result<String, String> {
 
 /// Runs inside the namespace: starts the server, runs the program, prints the transcript.
 pub(crate) fn inside(workspace: &Workspace, name: &str) -> Result<ExitCode, String> {
-    let transcript = TRANSCRIPTS.iter().find(|transcript| transcript.name == name);
-    let transcript = transcript.ok_or_else(|| format!("there is no transcript {name}"))?;
-    let server = Server::start(transcript)?;
+    let transcript = find(name)?;
+    let server = transcript.server.map(|(command, address)| Server::start(command, address)).transpose()?;
+    let path = env::var_os("PATH").unwrap_or_default();
     let mut program = Command::new(docs::program(workspace));
-    program.args(transcript.arguments).stdin(Stdio::null()).env_clear().env("LC_ALL", "C.UTF-8");
+    program.args(transcript.arguments).stdin(Stdio::null());
+    program.env_clear().env("PATH", path).env("LC_ALL", "C.UTF-8");
     let output = program.output().map_err(|error| format!("cannot run unstall: {error}"))?;
     drop(server);
-    print!("$ unstall {}\n{}", transcript.arguments.join(" "), String::from_utf8_lossy(&output.stdout));
+    if output.stdout.is_empty() {
+        return Err(format!("unstall printed nothing: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let typed: Vec<String> = transcript.arguments.iter().map(|argument| quoted(argument)).collect();
+    print!("$ unstall {}\n{}", typed.join(" "), String::from_utf8_lossy(&output.stdout));
     Ok(ExitCode::SUCCESS)
+}
+
+/// An argument as a person types it.
+fn quoted(argument: &str) -> String {
+    if argument.contains([' ', '{', '\\']) { format!("'{argument}'") } else { argument.to_owned() }
+}
+
+fn find(name: &str) -> Result<&'static Transcript, String> {
+    let transcript = TRANSCRIPTS.iter().find(|transcript| transcript.name == name);
+    transcript.ok_or_else(|| format!("there is no transcript {name}"))
 }
 
 /// A server that ends when this is dropped.
 struct Server(Child);
 
 impl Server {
-    fn start(transcript: &Transcript) -> Result<Self, String> {
-        let (command, address) = transcript.server;
+    fn start(command: &[&str], address: &str) -> Result<Self, String> {
         let mut process = Command::new(command[0]);
         process.args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = process.spawn().map_err(|error| format!("cannot start {}: {error}", command[0]))?;

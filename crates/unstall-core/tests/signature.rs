@@ -60,6 +60,76 @@ fn every_known_figure_has_its_cause() {
     }
 }
 
+/// Which outcomes and which platforms each row asks for; none: it does not matter.
+const CONDITIONS: &[(&str, &[Outcome], &[Platform])] = &[
+    ("syn-resent-after-rst", &[Refused], &[Platform::Windows]),
+    ("accept-queue-full-windows", &[Connected], &[Platform::Windows]),
+    ("syn-lost", &[Connected], &[]),
+    ("no-syn-retransmission-misread", &[Refused], &[Platform::Windows]),
+    ("no-answer-windows", &[TimedOut], &[Platform::Windows]),
+    ("no-answer-linux", &[TimedOut], &[Platform::Linux]),
+    ("failure-not-seen", &[TimedOut], &[]),
+    ("limit-below-refusal", &[TimedOut], &[Platform::Windows]),
+    ("so-error-race", &[], &[Platform::Windows]),
+    ("happy-eyeballs-200", &[], &[]),
+    ("happy-eyeballs-250", &[], &[]),
+    ("happy-eyeballs-300", &[], &[]),
+    ("nagle-delayed-ack", &[], &[]),
+    ("resolver-timeout", &[], &[]),
+];
+
+/// A time that the signature matches, in ms, and the limit that goes with it.
+fn example(shape: Shape) -> Option<(f64, f64)> {
+    match shape {
+        Shape::Between(from, _) => Some((from as f64 / 1000.0, 60_000.0)),
+        Shape::AnyOf(ranges) => Some((ranges[0].0 as f64 / 1000.0, 60_000.0)),
+        Shape::WholeLimit | Shape::WholeLimitBelow(_) => Some((1501.0, 1500.0)),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_row_asks_for_its_outcome_and_its_platform() {
+    assert_eq!(SIGNATURES.len(), CONDITIONS.len());
+    for (signature, &(id, outcomes, platforms)) in SIGNATURES.iter().zip(CONDITIONS) {
+        assert_eq!(signature.id, id);
+        let Some((time, limit)) = example(signature.shape) else { continue };
+        for outcome in Outcome::ALL {
+            for platform in Platform::ALL {
+                let figure = Figure::new(signature.phase, ms(time)).outcome(outcome).platform(platform);
+                let expected = (outcomes.is_empty() || outcomes.contains(&outcome))
+                    && (platforms.is_empty() || platforms.contains(&platform));
+                let figure = figure.limit(ms(limit)).truth(Refused);
+                assert_eq!(signature.matches(&figure), expected, "{id} {outcome} {platform:?}");
+            }
+        }
+    }
+}
+
+/// Whether a connect that took so many microseconds is this signature.
+fn is(id: &str, outcome: Outcome, us: u64) -> bool {
+    ids(Figure::new(Connect, Duration::from_micros(us)).outcome(outcome)).contains(&id)
+}
+
+#[test]
+fn the_steps_of_a_timer_end_where_they_are_said_to_end() {
+    let both = |id: &str, outcome, from: u64, to: u64| {
+        assert!(is(id, outcome, from) && is(id, outcome, to), "{id}: {from} to {to} us");
+        assert!(!is(id, outcome, from - 1) && !is(id, outcome, to + 1), "{id}: {from} to {to} us");
+    };
+    for n in 1..=8 {
+        for (id, outcome) in [("syn-resent-after-rst", Refused), ("accept-queue-full-windows", Connected)] {
+            both(id, outcome, n * 500_000, n * 525_000 + 15_000);
+        }
+    }
+    assert!(!is("syn-resent-after-rst", Refused, 9 * 505_000));
+    for s in [1, 2, 3, 4, 5, 7, 11, 15, 19, 31, 35, 63, 67] {
+        both("syn-lost", Connected, s * 1_000_000 - 5_000, s * 1_010_000 + 90_000);
+    }
+    both("no-syn-retransmission-misread", Refused, 126_000_000, 132_000_000);
+    both("no-answer-linux", TimedOut, 126_000_000, 137_000_000);
+}
+
 #[test]
 fn what_is_near_no_timer_has_no_cause() {
     for time in [
@@ -149,7 +219,12 @@ fn two_modes_are_the_so_error_race() {
     assert_eq!(found(&race, None), ["so-error-race"]);
     assert_eq!(found(&race, Some(Platform::Linux)), [""; 0]);
     assert!(causes_of_modes(Exchange, &race, None).is_empty());
-    for (fast, slow) in [(200, 44_000), (200, 5_000), (5_000, 14_600)] {
+    for (fast, slow) in [(25, 10_000), (1_900, 25_000)] {
+        assert_eq!(found(&series(fast, slow), None), ["so-error-race"], "{fast} and {slow}");
+    }
+    for (fast, slow) in
+        [(15, 14_600), (2_200, 14_600), (200, 27_000), (200, 9_000), (200, 44_000), (5_000, 14_600)]
+    {
         assert_eq!(found(&series(fast, slow), None), [""; 0], "{fast} and {slow}");
     }
     let all_slow: Sample = (0..100).map(|i| Duration::from_micros(14_000 + 10 * i)).collect();

@@ -44,7 +44,7 @@ const ROW: Signature = Signature {
     outcomes: &[],
     truth: None,
     platforms: &[],
-    shape: Shape::WholeLimit,
+    shape: Shape::AnyOf(&[]),
     figure: "",
     cause: "",
     source: "",

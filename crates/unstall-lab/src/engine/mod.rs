@@ -31,7 +31,8 @@ use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 /// What plays the profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// BPF programs on a cgroup and on `lo`: half-second steps, resets from full accept queues. Needs root.
     Bpf,

@@ -5,8 +5,9 @@ mod table;
 
 use crate::burst;
 use crate::client::{self, End, Request};
-use crate::engine::EngineChoice;
+use crate::engine::{Engine, EngineChoice};
 use crate::error::Error;
+use crate::isolation::privilege::Privilege;
 use crate::lab::Lab;
 use crate::profile::{Profile, Retries};
 use crate::program::{Ended, Program};
@@ -51,6 +52,8 @@ impl Plan {
 /// Published beside emulated.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reference {
+    /// What played the profiles.
+    pub engine: Engine,
     /// A row for each published time.
     pub rows: Vec<Figure>,
     /// The burst of nodejs/node#38736. null: left out.
@@ -90,8 +93,9 @@ pub struct Figure {
 ///
 /// # Errors
 ///
-/// None so far: a row that fails says so in its place.
+/// [`Error::Missing`] when no lab can be made here at all. A row that fails says so in its place.
 pub fn run(plan: &Plan, progress: impl Fn(usize, usize) + Sync) -> Result<Reference, Error> {
+    let engine = plan.engine.resolve(&Profile::find("windows-11")?, Privilege::now()?)?;
     let done = AtomicUsize::new(0);
     let figures: Mutex<Vec<(usize, Figure)>> = Mutex::new(Vec::new());
     let work = |index: usize| {
@@ -120,7 +124,7 @@ pub fn run(plan: &Plan, progress: impl Fn(usize, usize) + Sync) -> Result<Refere
     figures.sort_by_key(|(index, _)| *index);
     let bursts_left_out = bursts.as_ref().err().map(ToString::to_string);
     let rows = figures.into_iter().map(|(_, figure)| figure).collect();
-    Ok(Reference { rows, bursts: bursts.ok(), bursts_left_out })
+    Ok(Reference { engine, rows, bursts: bursts.ok(), bursts_left_out })
 }
 
 fn figure(plan: &Plan, row: &Row) -> Figure {

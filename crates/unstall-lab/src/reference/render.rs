@@ -2,6 +2,7 @@
 
 use super::{Figure, Reference};
 use crate::burst;
+use crate::engine::Engine;
 use crate::units::{range, shown};
 use std::fmt::Write as _;
 
@@ -17,6 +18,7 @@ impl Reference {
         for row in &self.rows {
             line(&mut text, cells(row));
         }
+        text += played_by(self.engine);
         text += "[n]: exit code. Figures below 10 ms are the machine's own speed, not a timer's.\n\n";
         match (&self.bursts, &self.bursts_left_out) {
             (Some(cases), _) => text += &burst::to_text(cases),
@@ -25,6 +27,16 @@ impl Reference {
             }
         }
         text
+    }
+}
+
+fn played_by(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Bpf => "Emulated on Linux by the exact engine; nothing here was measured on Windows.\n",
+        Engine::Coarse => {
+            "Emulated on Linux by the coarse engine, in steps of a second; nothing here was measured on Windows.\n"
+        }
+        Engine::Nothing => "",
     }
 }
 
@@ -97,6 +109,7 @@ mod tests {
         };
         let published = Published { refused: 68, first: Some(232), last: Some(299), source: "somewhere" };
         let reference = Reference {
+            engine: Engine::Bpf,
             rows: vec![
                 row("a range", (2020, 2100), &[2030, 2045, 2060], None),
                 row("a figure", (506, 506), &[512], None),

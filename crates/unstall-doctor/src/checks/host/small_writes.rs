@@ -89,7 +89,12 @@ fn family(context: &Context, address: IpAddr) -> Result<Option<Family>, String> 
         pair.exchange(2, 10)?;
         context.series(count, || pair.exchange(2, 10))
     };
-    let failed = |error: io::Error| format!("the exchange at {address} failed: {error}");
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("an exchange at {address} took longer than the time limit, {}", show(context.timeout()))
+        }
+        _ => format!("an exchange at {address} failed: {error}"),
+    };
     let nodelay = series(true, context.samples(1)).map_err(failed)?;
     // A dear series: each exchange may cost a timer of 40 ms or more.
     let plain = series(false, context.samples(10)).map_err(failed)?;

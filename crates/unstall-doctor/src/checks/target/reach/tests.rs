@@ -240,8 +240,9 @@ fn a_refusal_by_a_server_with_room_is_a_filters() {
             "refused-though-listening",
         )
     };
-    assert!(fix(IDLE).contains("firewall"));
+    // Elsewhere the queue's figures do not tell whether it is full.
     if unstall_core::outcome::Platform::CURRENT == unstall_core::outcome::Platform::Linux {
+        assert!(fix(IDLE).contains("firewall"));
         assert!(fix((129, 128)).contains("backlog"));
     }
 }
