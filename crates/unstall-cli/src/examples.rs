@@ -53,7 +53,6 @@ const PAGES: &[Page] = &[
         ],
         exit_codes: exit::CONNECT,
     },
-    #[cfg(target_os = "linux")]
     Page {
         name: "lab",
         more: "The program runs in a network namespace of its own, where only loopback and this host's own addresses exist. \

@@ -61,7 +61,6 @@ pub(crate) const CONNECT: &[(u8, &str)] = &[
 ];
 
 /// The codes of `lab`.
-#[cfg(target_os = "linux")]
 pub(crate) const LAB: &[(u8, &str)] = &[
     (0, "the program's own, as every other code that is not listed"),
     (2, "bad usage: no such profile, scenario or option; nothing was changed"),
