@@ -6,6 +6,7 @@
 
 mod bench;
 mod docs;
+mod forced;
 mod licences;
 mod lint;
 mod msrv;

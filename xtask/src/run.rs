@@ -1,9 +1,11 @@
-//! Steps run one after another, and the summary at their end.
+//! Steps, one after another or side by side, and the summary at their end.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The variable that tells a test where to say that it was left out: it appends lines `LEFT OUT: test: why`.
@@ -70,6 +72,44 @@ impl Run {
         self.totals.ignored += totals.ignored;
     }
 
+    /// Runs `main` as [`command`](Self::command) does, and the others one after another meanwhile; what those print is shown
+    /// when `main` is over, each whole.
+    pub(crate) fn side_by_side(&mut self, main: Option<(String, Command)>, others: Vec<(String, Command)>) {
+        let (send, receive) = mpsc::channel();
+        let file = self.left_out_file.with_extension("output");
+        let left_out_file = self.left_out_file.clone();
+        thread::scope(|scope| {
+            let output = &file;
+            scope.spawn(move || {
+                for (name, mut command) in others {
+                    command.env(LEFT_OUT_VARIABLE, &left_out_file);
+                    let started = Instant::now();
+                    let (text, failure) = run_quietly(&mut command, output);
+                    let step = Step { name, took: started.elapsed(), failure };
+                    if send.send((step, text)).is_err() {
+                        return;
+                    }
+                }
+            });
+            if let Some((name, mut command)) = main {
+                self.command(&name, &mut command);
+            }
+            for (step, text) in receive {
+                self.show(step, &text);
+            }
+        });
+        let _ = fs::remove_file(file);
+    }
+
+    /// Prints and counts a step that ran unseen.
+    fn show(&mut self, step: Step, text: &str) {
+        text.lines().for_each(|line| self.totals.add(line));
+        let failure = step.failure.as_deref().unwrap_or_default();
+        // A closed stdout does not end the tests.
+        let _ = writeln!(std::io::stdout(), "\n--- {}\n{text}{failure}", step.name);
+        self.steps.push(step);
+    }
+
     /// Runs a check of our own.
     pub(crate) fn step(&mut self, name: &str, check: impl FnOnce() -> Result<(), String>) {
         println!("\n--- {name}");
@@ -117,6 +157,21 @@ impl Run {
             }
         }
     }
+}
+
+/// Runs a command, both of its outputs in `file`; returns them and the failure.
+fn run_quietly(command: &mut Command, file: &Path) -> (String, Option<String>) {
+    let mut run = || {
+        let both = File::create(file)?;
+        command.stdin(Stdio::null()).stderr(both.try_clone()?).stdout(both);
+        command.status()
+    };
+    let failure = match run() {
+        Ok(status) if status.success() => None,
+        Ok(status) => Some(status.to_string()),
+        Err(error) => Some(format!("cannot run {command:?}: {error}")),
+    };
+    (fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default(), failure)
 }
 
 impl Drop for Run {

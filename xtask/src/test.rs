@@ -1,9 +1,9 @@
 //! `cargo xtask test`: every test this machine can run.
 
+use crate::forced::force;
 use crate::run::Run;
 use crate::workspace::{Workspace, cargo, works};
 use cargo_metadata::TargetKind;
-use std::env;
 use std::fs;
 use std::process::{Command, ExitCode};
 
@@ -31,38 +31,40 @@ pub(crate) struct Options {
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, String> {
     let mut run = Run::new(&workspace.target)?;
-    let mut command = |name: &str, command: &mut Command| {
-        if options.step.as_ref().is_none_or(|text| name.contains(text.as_str())) {
-            run.command(name, command);
-        }
-    };
-    command("all tests, doc examples included", &mut cargo(["test", "--workspace", "--all-features"]));
-    for (flag, packages) in FORCED {
-        command(&format!("forced path {flag}"), &mut forced(workspace, flag, packages));
-    }
-    for (name, mut check) in feature_checks(workspace) {
-        command(&name, &mut check);
-    }
+    let wanted = |name: &str| options.step.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    let main =
+        ("all tests, doc examples included".to_owned(), cargo(["test", "--workspace", "--all-features"]));
+    let mut beside = forced_paths(workspace, &mut run)?;
+    beside.extend(feature_checks(workspace));
     if !workspace.targets(&TargetKind::Bench).is_empty() {
-        command("benchmarks compile", &mut cargo(["check", "--workspace", "--all-features", "--benches"]));
+        let benches = cargo(["check", "--workspace", "--all-features", "--benches"]);
+        beside.push(("benchmarks compile".to_owned(), benches));
     }
-    if options.step.as_ref().is_none_or(|text| "fuzz".contains(text.as_str()) || text.contains("fuzz")) {
-        fuzz(&mut run, workspace);
+    if wanted("fuzz") || options.step.as_ref().is_some_and(|text| text.contains("fuzz")) {
+        beside.extend(fuzz(workspace, &mut run));
     }
+    // The tests mostly wait for timers, so the other steps run in the meantime.
+    beside.retain(|(name, _)| wanted(name));
+    run.side_by_side(Some(main).filter(|(name, _)| wanted(name)), beside);
     Ok(run.finish())
 }
 
-/// The tests of `packages` with a secondary path forced, in a target folder of its own so that the main build stays.
-fn forced(workspace: &Workspace, flag: &str, packages: &[&str]) -> Command {
-    let flags = format!("{} --cfg {flag}", env::var("RUSTFLAGS").unwrap_or_default());
-    let mut command = cargo(["test", "--all-features", "--lib", "--tests"]);
-    for package in packages {
-        command.args(["--package", package]);
+/// The tests of the packages that take a secondary path, with that path forced.
+fn forced_paths(workspace: &Workspace, run: &mut Run) -> Result<Vec<(String, Command)>, String> {
+    if cfg!(not(unix)) {
+        run.leave_out("forced paths", "the flags choose between what Unix systems do");
+        return Ok(Vec::new());
     }
-    command
-        .env("RUSTFLAGS", flags.trim())
-        .env("CARGO_TARGET_DIR", workspace.target.join("forced").join(flag));
-    command
+    let mut commands = Vec::new();
+    for (flag, packages) in FORCED {
+        let mut command = cargo(["test", "--all-features", "--lib", "--tests"]);
+        for package in *packages {
+            command.args(["--package", package]);
+        }
+        force(&mut command, workspace, &[flag])?;
+        commands.push((format!("forced path {flag}"), command));
+    }
+    Ok(commands)
 }
 
 /// Each package that has features compiles with none of them and with each alone; all together is what the tests use.
@@ -85,26 +87,29 @@ fn feature_checks(workspace: &Workspace) -> Vec<(String, Command)> {
 }
 
 /// Each fuzz target for a few seconds, if cargo-fuzz and a nightly compiler are here.
-fn fuzz(run: &mut Run, workspace: &Workspace) {
+fn fuzz(workspace: &Workspace, run: &mut Run) -> Vec<(String, Command)> {
     let targets = fuzz_targets(workspace);
     if targets.is_empty() {
-        return;
+        return Vec::new();
     }
     if !works("rustup", &["run", "nightly", "rustc", "--version"]) {
-        return run.leave_out("fuzz targets", "no nightly compiler here (rustup toolchain install nightly)");
+        run.leave_out("fuzz targets", "no nightly compiler here (rustup toolchain install nightly)");
+        return Vec::new();
     }
     if !works("cargo", &["fuzz", "--version"]) {
-        return run.leave_out("fuzz targets", "cargo-fuzz is not installed (cargo install cargo-fuzz)");
+        run.leave_out("fuzz targets", "cargo-fuzz is not installed (cargo install cargo-fuzz)");
+        return Vec::new();
     }
-    for target in targets {
+    let command = |target: &String| {
         let mut command = Command::new("rustup");
-        command.args(["run", "nightly", "cargo", "fuzz", "run", &target, "--"]);
+        command.args(["run", "nightly", "cargo", "fuzz", "run", target, "--"]);
         command.arg(format!("-max_total_time={FUZZ_SECONDS}"));
         // This program was started by the stable cargo, whose choice of compiler must not reach the nightly one.
         command.env_remove("RUSTUP_TOOLCHAIN").env_remove("RUSTC").env_remove("CARGO");
         command.env("CARGO_TARGET_DIR", workspace.target.join("fuzz"));
-        run.command(&format!("fuzz {target}, {FUZZ_SECONDS} s"), &mut command);
-    }
+        (format!("fuzz {target}, {FUZZ_SECONDS} s"), command)
+    };
+    targets.iter().map(command).collect()
 }
 
 fn fuzz_targets(workspace: &Workspace) -> Vec<String> {
