@@ -130,6 +130,29 @@ impl ConnectError {
     }
 }
 
+/// Why the connect failed, if `error`, a client's for instance, came from one: looks through its sources, and into what an
+/// [`io::Error`] carries.
+pub fn connect_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ConnectError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let found = error.downcast_ref().or_else(|| as_io(error)?.get_ref()?.downcast_ref());
+        if found.is_some() {
+            return found;
+        }
+        next = error.source();
+    }
+    None
+}
+
+fn as_io<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    #[cfg(feature = "ureq")]
+    if let Some(ureq::Error::Io(error)) = error.downcast_ref() {
+        // ureq's errors have no sources.
+        return Some(error);
+    }
+    error.downcast_ref()
+}
+
 impl From<ParseTargetError> for ConnectError {
     fn from(error: ParseTargetError) -> Self {
         Self(Cause::Target(Arc::new(error)))

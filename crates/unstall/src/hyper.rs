@@ -12,13 +12,12 @@
 //! A connect that fails is a [`ConnectError`] somewhere among the sources of the client's error;
 //! [`connect_error`] finds it, and with it the timeline.
 
+pub use crate::connect_error;
 use crate::{ConnectError, Connector, Target};
 use ::http::Uri;
 use ::tokio::net::TcpStream;
 use hyper_util::rt::TokioIo;
-use std::error::Error;
 use std::fmt;
-use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tower_service::Service;
@@ -77,20 +76,6 @@ impl fmt::Debug for Connecting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connecting").finish_non_exhaustive()
     }
-}
-
-/// Why the connect failed, if `error` came from one: looks through its sources, and into what an [`io::Error`] carries.
-pub fn connect_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ConnectError> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let found = error.downcast_ref().or_else(|| carried?.downcast_ref());
-        if found.is_some() {
-            return found;
-        }
-        next = error.source();
-    }
-    None
 }
 
 /// Scheme, host and port; the rest of a URI does not matter to a connect.

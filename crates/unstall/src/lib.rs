@@ -40,6 +40,7 @@
 //! | `tokio` | `unstall::tokio`: connects that wait on tokio |
 //! | `async-io` | `unstall::async_io`: connects that wait on async-io, for smol and async-std |
 //! | `hyper` | `unstall::hyper`: a connector for hyper-util's client, tonic, axum and whatever takes the same; implies `tokio` |
+//! | `ureq` | `unstall::ureq`: a connector for ureq 3.5 |
 //! | `testing` | `unstall::testing`: servers that are down, silent, full, resetting, late, deaf, for the tests of programs that connect |
 //! | `serde` | `Serialize` and `Deserialize` for [`Timeline`] and what it is made of |
 //!
@@ -85,9 +86,11 @@ mod reactor;
 pub mod testing;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+#[cfg(feature = "ureq")]
+pub mod ureq;
 
 pub use connector::Connector;
-pub use error::ConnectError;
+pub use error::{ConnectError, connect_error};
 pub use prepare::prepare;
 pub use unstall_core::outcome::{Operation, OsError, Outcome};
 pub use unstall_core::race::Family;
