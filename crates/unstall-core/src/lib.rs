@@ -10,10 +10,12 @@
 //! `docs/DESIGN.md`.
 #![forbid(unsafe_code)]
 
+pub mod backlog;
 pub mod listener;
 pub mod locality;
 pub mod outcome;
 pub mod race;
+pub mod resend;
 pub mod sample;
 pub mod signature;
 pub mod syn;

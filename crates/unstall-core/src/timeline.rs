@@ -31,8 +31,11 @@ pub enum Reason {
     /// The newest pending attempt failed, or at the limit of pending attempts one failed and made room (an
     /// extension: the draft has no name for it).
     PreviousAttemptFailed,
-    /// The same address again, because somebody listens there but the accept queue was full (an extension).
+    /// The same address again, because it did not take the attempt before although somebody may listen: a full accept queue, or a
+    /// lost SYN on this host (an extension).
     BacklogRetry,
+    /// The same address again, because nothing answered and the OS was told not to send the SYN again itself (an extension).
+    SynRetry,
 }
 
 /// The resolution of the target's name.
@@ -108,12 +111,13 @@ impl Timeline {
 
 impl Reason {
     /// Every reason, in declaration order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::DnsCompleted,
         Self::ResolutionDelayExpired,
         Self::PolicyTimer,
         Self::PreviousAttemptFailed,
         Self::BacklogRetry,
+        Self::SynRetry,
     ];
 
     /// The stable identifier, as in the JSON report: `dns_completed`, ...
@@ -124,6 +128,7 @@ impl Reason {
             Self::PolicyTimer => "policy_timer",
             Self::PreviousAttemptFailed => "previous_attempt_failed",
             Self::BacklogRetry => "backlog_retry",
+            Self::SynRetry => "syn_retry",
         }
     }
 }
@@ -137,6 +142,7 @@ impl fmt::Display for Reason {
             Self::PolicyTimer => "the attempt before is slow",
             Self::PreviousAttemptFailed => "the attempt before failed",
             Self::BacklogRetry => "a listener is there but did not take it",
+            Self::SynRetry => "the SYN before was not answered",
         })
     }
 }

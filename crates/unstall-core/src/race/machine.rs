@@ -103,7 +103,7 @@ enum Stage {
     PendingAgain,
     /// Ended, and to be made again then. It keeps its place among the pending ones, so that a candidate of which
     /// nothing is known cannot keep out one that is being retried because somebody listens there.
-    Again { at: Duration },
+    Again { at: Duration, reason: Reason },
 }
 
 /// What the next candidate waits for.
@@ -226,11 +226,24 @@ impl Race {
             if self.config.deadline.is_some_and(|deadline| at >= deadline) {
                 self.fail(now, index, Outcome::TimedOut);
             } else {
-                self.live[index].stage = Stage::Again { at };
+                self.live[index].stage = Stage::Again { at, reason: Reason::BacklogRetry };
                 self.release(now, id);
             }
         }
         Verdict::Close
+    }
+
+    /// The attempt `id`, which is still unanswered, was closed, to be made afresh now, with a new id and `reason`.
+    ///
+    /// It is the same wait as before with another socket: unlike [`attempt_again`](Self::attempt_again) it lets no candidate
+    /// start before its time.
+    ///
+    /// # Panics
+    /// In debug builds if `id` was never started.
+    pub fn attempt_renewed(&mut self, now: Duration, id: AttemptId, reason: Reason) {
+        if let Some(index) = self.reported(id) {
+            self.live[index].stage = Stage::Again { at: now, reason };
+        }
     }
 
     /// The caller gave up: every pending attempt is cancelled and the race ends as [`Outcome::Cancelled`]. No effect
@@ -327,10 +340,14 @@ impl Race {
     }
 
     fn start_again(&mut self, now: Duration) -> Option<Action> {
-        let due = |live: &Live| matches!(live.stage, Stage::Again { at } if at <= now);
-        let index = self.live.iter().position(due)?;
+        let due = |live: &Live| match live.stage {
+            Stage::Again { at, reason } => (at <= now).then_some(reason),
+            Stage::Pending | Stage::PendingAgain => None,
+        };
+        let (index, reason) =
+            self.live.iter().enumerate().find_map(|(index, live)| Some((index, due(live)?)))?;
         let candidate = self.live.remove(index).candidate;
-        Some(self.start(candidate, Stage::PendingAgain, Reason::BacklogRetry))
+        Some(self.start(candidate, Stage::PendingAgain, reason))
     }
 
     fn start_next(&mut self, now: Duration) -> Option<Action> {
@@ -376,7 +393,7 @@ impl Race {
 
     fn timer(&self) -> Option<Duration> {
         let again = self.live.iter().filter_map(|live| match live.stage {
-            Stage::Again { at } => Some(at),
+            Stage::Again { at, .. } => Some(at),
             Stage::Pending | Stage::PendingAgain => None,
         });
         again.chain(self.due().map(|due| due.at)).chain(self.config.deadline).min()

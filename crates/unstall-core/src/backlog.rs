@@ -1,0 +1,208 @@
+//! Connects that the listener did not take: when an attempt is made again, and when its outcome is final.
+//!
+//! A full accept queue is no answer about the server. Windows resets the SYN then (KB113576), Linux drops it and sends the
+//! next one a second later, and both look like something else: a closed port, a lost packet. [`decide`] tells them apart by what
+//! the listener table says, and names the time of the next try. It is a table; the time, the table's answer and the jitter are
+//! passed in.
+//!
+//! # Why these times
+//!
+//! An attempt that is **unanswered** stays as it is while the queue is seen to be full: its socket keeps the OS's own schedule
+//! (Linux: 1, 2, 3, 4, 5, 7 ... s, or 1, 3, 7 ... s before 6.5), so nothing is ever later than the OS default, and a server
+//! that never drains sees the default's SYNs and no other. What is repeated is the look at the queue, after half of the time that
+//! has passed, at least [`FIRST_LOOK`] and at most [`LONGEST_LOOK`]: a queue drained after t is seen by 1.75 t. Once there is
+//! room the attempt is closed and made afresh, at most [`MAX_FRESH`] times. Since the pause grows with the time that has passed,
+//! a crowd spreads itself out: 2,000 connects that wait for a second come at 20 per ms.
+//!
+//! Where the table does not tell (`Unknown`, or a listener whose queue is not shown) the fresh tries come blindly at the moments of
+//! [`BLIND`], and the last of them, at the OS default's own first repetition, is left to the OS.
+//!
+//! A **refused** attempt has no socket that could wait, and the queue is not shown where a full one refuses (Windows). So it is
+//! made again at the moments of [`REFUSED`]: close together at first, since most queues are full for a moment, and from 505 ms on
+//! where the OS default would have sent its own SYNs, so that nothing it connects is missed and nothing comes later.
+//!
+//! Jitter only ever makes a try earlier.
+
+use std::time::Duration;
+
+/// How long a listener that does not take a connect is tried, by default: Windows repeats a refused SYN for about 2 s (see
+/// `docs/PLATFORM.md`).
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// When an unanswered local attempt is looked at for the first time. What does not leave the host answers in microseconds.
+pub const FIRST_LOOK: Duration = Duration::from_millis(2);
+
+/// The longest time between two looks at a full queue.
+pub const LONGEST_LOOK: Duration = Duration::from_millis(100);
+
+/// How often an unanswered attempt is made afresh because there is room; after that its socket is the OS's.
+pub const MAX_FRESH: u32 = 7;
+
+/// When a try that was refused although somebody listens is made again, counted from the first one. The last four are Windows'
+/// own (published: about 505 ms apart, see `docs/PLATFORM.md`); with the first try a listener sees 12 SYNs.
+pub const REFUSED: [Duration; 11] = moments([1, 4, 10, 25, 60, 140, 300, 505, 1010, 1515, 2000]);
+
+/// When an unanswered attempt is made afresh where nobody tells whether there is room, counted from the first try. The last
+/// one is Linux's own first repetition of a SYN.
+pub const BLIND: [Duration; 5] = moments([3, 15, 60, 300, 1000]);
+
+const fn moments<const N: usize>(ms: [u64; N]) -> [Duration; N] {
+    let mut moments = [Duration::ZERO; N];
+    let mut n = 0;
+    while n < N {
+        moments[n] = Duration::from_millis(ms[n]);
+        n += 1;
+    }
+    moments
+}
+
+/// How much of its time a try of a table may be early, at most: enough to spread 2,000 connects over 60 ms at 140 ms.
+const EARLIEST: f64 = 0.6;
+
+/// How long a refusal is doubted where nobody tells whether somebody listens, so that a closed port is still refused within a
+/// few ms.
+pub const DOUBT: Duration = Duration::from_millis(4);
+
+/// What has become of the newest try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Seen {
+    /// Nothing has answered so far. Its socket is still there.
+    Silence,
+    /// A reset answered the SYN.
+    Refused,
+    /// A connection stood and was reset at once: somebody took it, and did not want it.
+    Reset,
+    /// The OS gave the try up without an answer: its only SYN, or the answer, was lost.
+    GivenUp,
+    /// It is connected on this side alone: the server's side has dropped the last ACK, for its queue was full.
+    Ghost,
+}
+
+/// What the listener table says about the destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Listening {
+    /// Nobody listens.
+    No,
+    /// Somebody listens, and another connection fits into the queue.
+    Room,
+    /// Somebody listens, and the queue is full.
+    Full,
+    /// Somebody listens; the queue is not told.
+    Yes,
+    /// Not told at all.
+    Unknown,
+}
+
+/// One try of a connect, when there is something to decide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Situation {
+    /// What has become of it.
+    pub seen: Seen,
+    /// Whether the destination is this host. A remote queue cannot be seen from here.
+    pub local: bool,
+    /// What the listener table says.
+    pub listening: Listening,
+    /// Since the first try of this address.
+    pub elapsed: Duration,
+    /// How many tries of this address were made, this one included.
+    pub tries: u32,
+    /// How long a listener is tried, since the first try. Zero: never again.
+    pub budget: Duration,
+    /// How much time is left to the caller's limit. `None`: there is none.
+    pub left: Option<Duration>,
+    /// A random number, from 0 to below 1.
+    pub jitter: f64,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Decision {
+    /// What was seen stands: an outcome is the outcome, and an attempt that is unanswered is left to the OS. A ghost is left
+    /// as it is, for the OS repeats its part too.
+    Final,
+    /// Close the socket, if there is one, and then, so long from now, make the attempt again with a fresh one.
+    Again {
+        /// How long from now.
+        after: Duration,
+    },
+    /// Leave the attempt as it is, and look again so long from now.
+    Look {
+        /// How long from now.
+        after: Duration,
+    },
+}
+
+/// What is to be done about a try. The rows, first that fits:
+///
+/// | seen | local | listening | within budget | decision |
+/// |---|---|---|---|---|
+/// | any | no | any | any | final |
+/// | any | yes | any | no | final |
+/// | reset | yes | any | yes | final |
+/// | refused | yes | no | yes | final |
+/// | refused | yes | unknown | yes | again for [`DOUBT`] |
+/// | refused | yes | yes, room, full | yes | again as [`REFUSED`] says |
+/// | given up, ghost | yes | any | yes | again as [`REFUSED`] says |
+/// | silence | yes | no, full | yes | look again |
+/// | silence | yes | room | yes | again at once, [`MAX_FRESH`] + 1 tries |
+/// | silence | yes | yes, unknown | yes | look or again, as [`BLIND`] says |
+///
+/// What would come at the caller's limit or later does not come: the row's decision is final then.
+pub fn decide(situation: &Situation) -> Decision {
+    let Situation { seen, local, listening, elapsed, tries, budget, .. } = *situation;
+    if !local || elapsed >= budget {
+        return Decision::Final;
+    }
+    let decision = match (seen, listening) {
+        (Seen::Reset, _) | (Seen::Refused, Listening::No) => Decision::Final,
+        (Seen::Refused, Listening::Unknown) if elapsed >= DOUBT => Decision::Final,
+        (Seen::Refused | Seen::GivenUp | Seen::Ghost, _) => match moment(&REFUSED, situation) {
+            Some(at) if at <= budget => Decision::Again { after: at.saturating_sub(elapsed) },
+            _ => Decision::Final,
+        },
+        (Seen::Silence, Listening::No | Listening::Full) => Decision::Look { after: next_look(situation) },
+        (Seen::Silence, Listening::Room) if tries > MAX_FRESH => Decision::Final,
+        (Seen::Silence, Listening::Room) => Decision::Again { after: Duration::ZERO },
+        (Seen::Silence, Listening::Yes | Listening::Unknown) => blindly(situation),
+    };
+    match decision {
+        Decision::Again { after } | Decision::Look { after } if situation.left.is_some_and(|left| after >= left) => {
+            Decision::Final
+        }
+        decision => decision,
+    }
+}
+
+/// How long after its start a local attempt that is unanswered is looked at for the first time: [`FIRST_LOOK`] for the first try
+/// of an address, for a later one the pause that the age of the connect asks for.
+pub fn first_look(tries: u32, elapsed: Duration, jitter: f64) -> Duration {
+    if tries <= 1 { FIRST_LOOK } else { pause(elapsed, jitter) }
+}
+
+fn next_look(situation: &Situation) -> Duration {
+    pause(situation.elapsed, situation.jitter)
+}
+
+/// Half of the time that has passed, within its bounds, times 0.5 to 1.5.
+fn pause(elapsed: Duration, jitter: f64) -> Duration {
+    (elapsed / 2).clamp(FIRST_LOOK, LONGEST_LOOK).mul_f64(0.5 + jitter.clamp(0.0, 1.0))
+}
+
+/// The next moment of [`BLIND`].
+fn blindly(situation: &Situation) -> Decision {
+    match moment(&BLIND, situation).map(|at| at.saturating_sub(situation.elapsed)) {
+        None => Decision::Final,
+        Some(Duration::ZERO) => Decision::Again { after: Duration::ZERO },
+        Some(after) => Decision::Look { after },
+    }
+}
+
+/// The time of the next try, since the first one: at most the table's, and after the moment before it. `None`: there is none.
+fn moment(table: &[Duration], situation: &Situation) -> Option<Duration> {
+    let tries = situation.tries.max(1) as usize;
+    let latest = *table.get(tries - 1)?;
+    let before = if tries > 1 { table[tries - 2] } else { Duration::ZERO };
+    let earliest = latest.mul_f64(EARLIEST).max(before);
+    Some(latest - (latest - earliest).mul_f64(situation.jitter.clamp(0.0, 1.0)))
+}
