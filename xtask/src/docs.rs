@@ -3,6 +3,7 @@
 //! Findings, schema and man pages come from the program's own tables and are compared letter by letter. Transcripts in
 //! README.md come from real runs, so `--check` compares them with every figure masked.
 
+use crate::header;
 use crate::run::Run;
 use crate::transcript;
 use crate::workspace::{Workspace, cargo};
@@ -15,6 +16,9 @@ pub(crate) struct Options {
     /// Write nothing; fail if a document differs from what would be written.
     #[arg(long)]
     check: bool,
+    /// Only the C header, for which nothing has to be built.
+    #[arg(long)]
+    header: bool,
 }
 
 /// A document, and the arguments of `unstall` that print it.
@@ -27,11 +31,18 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("schema/lab-matrix.schema.json", &["schema", "lab-matrix"]),
     ("schema/lab-reference.schema.json", &["schema", "lab-reference"]),
     ("schema/lab-burst.schema.json", &["schema", "lab-burst"]),
+    ("schema/lab-backlog.schema.json", &["schema", "lab-backlog"]),
     ("schema/error.schema.json", &["schema", "error"]),
 ];
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, String> {
     let mut run = Run::new(&workspace.target)?;
+    run.step(header::FILE, || {
+        settle(&workspace.root.join(header::FILE), &header::text(workspace)?, options.check)
+    });
+    if options.header {
+        return Ok(run.finish());
+    }
     run.command("build unstall", &mut cargo(["build", "--release", "--package", "unstall-cli"]));
     let program = program(workspace);
     for (document, arguments) in DOCUMENTS {

@@ -12,7 +12,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
             complaints.push(format!("{} {} names no licence", package.name, package.version));
             continue;
         };
-        match may_be_used(licence, &allowed) {
+        match may_be_used(licence, &allowed.of(&package.name)) {
             Ok(true) => {}
             Ok(false) => complaints.push(format!(
                 "{} {} is licensed {licence}, which deny.toml does not allow",
@@ -24,14 +24,36 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
 }
 
-/// The list `licenses.allow` of deny.toml, which `cargo deny` reads too.
-fn allowed(file: &std::path::Path) -> Result<Vec<String>, String> {
+/// What deny.toml allows, which `cargo deny` reads too.
+#[derive(serde::Deserialize)]
+struct Allowed {
+    allow: Vec<String>,
+    #[serde(default)]
+    exceptions: Vec<Exception>,
+}
+
+/// What one package may have besides.
+#[derive(serde::Deserialize)]
+struct Exception {
+    #[serde(rename = "crate")]
+    package: String,
+    allow: Vec<String>,
+}
+
+impl Allowed {
+    /// The licences that a package may have.
+    fn of(&self, package: &str) -> Vec<String> {
+        let exceptions = self.exceptions.iter().filter(|exception| exception.package == package);
+        self.allow.iter().chain(exceptions.flat_map(|exception| &exception.allow)).cloned().collect()
+    }
+}
+
+/// The table `licenses` of deny.toml.
+fn allowed(file: &std::path::Path) -> Result<Allowed, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot read deny.toml: {error}"))?;
     let table: toml::Table = text.parse().map_err(|error| format!("deny.toml: {error}"))?;
-    let list =
-        table.get("licenses").and_then(|licences| licences.get("allow")).and_then(toml::Value::as_array);
-    let list = list.ok_or("deny.toml has no licenses.allow")?;
-    Ok(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
+    let licences = table.get("licenses").cloned().ok_or("deny.toml has no table licenses")?;
+    licences.try_into().map_err(|error| format!("deny.toml: {error}"))
 }
 
 /// Whether an SPDX expression can be fulfilled with the allowed licences. `MIT/Apache-2.0` is the old way to say OR.
@@ -43,7 +65,15 @@ fn may_be_used(licence: &str, allowed: &[String]) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::may_be_used;
+    use super::{Allowed, Exception, may_be_used};
+
+    #[test]
+    fn an_exception_is_for_one_package() {
+        let exception = Exception { package: "tool".to_owned(), allow: vec!["MPL-2.0".to_owned()] };
+        let allowed = Allowed { allow: vec!["MIT".to_owned()], exceptions: vec![exception] };
+        assert_eq!(may_be_used("MPL-2.0", &allowed.of("tool")), Ok(true));
+        assert_eq!(may_be_used("MPL-2.0", &allowed.of("other")), Ok(false));
+    }
 
     #[test]
     fn one_allowed_licence_of_an_or_is_enough_and_of_an_and_is_not() {

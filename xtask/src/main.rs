@@ -7,6 +7,7 @@
 mod bench;
 mod docs;
 mod forced;
+mod header;
 mod licences;
 mod lint;
 mod msrv;

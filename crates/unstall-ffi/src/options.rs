@@ -137,7 +137,10 @@ mod tests {
     fn read(size: usize, rest: &[u8]) -> Option<UnstallOptions> {
         let mut bytes = size.to_ne_bytes().to_vec();
         bytes.extend(rest);
-        assert!(bytes.len() >= size || size > LONGEST || size < size_of::<usize>(), "a test within its bounds");
+        assert!(
+            bytes.len() >= size || size > LONGEST || size < size_of::<usize>(),
+            "a test within its bounds"
+        );
         // SAFETY: there are `size` bytes, or the size alone is looked at.
         unsafe { UnstallOptions::read(bytes.as_ptr().cast()) }
     }
