@@ -150,8 +150,8 @@ pub(crate) struct Man {
 /// Print the JSON schema of a report
 #[derive(Args, Debug)]
 pub(crate) struct Schema {
-    /// Whose: doctor, connect, checks (doctor --list-checks), lab-list, lab-matrix, lab-reference, lab-burst, or error (any
-    /// command line that makes no sense)
+    /// Whose: doctor, connect, checks (doctor --list-checks), lab-list, lab-matrix, lab-reference, lab-burst, lab-backlog,
+    /// or error (any command line that makes no sense)
     #[arg(value_enum, hide_possible_values = true)]
     pub(crate) of: Document,
 }
@@ -219,6 +219,8 @@ pub(crate) enum Document {
     LabReference,
     #[cfg(target_os = "linux")]
     LabBurst,
+    #[cfg(target_os = "linux")]
+    LabBacklog,
     Error,
 }
 

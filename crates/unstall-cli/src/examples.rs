@@ -69,6 +69,10 @@ const PAGES: &[Page] = &[
             ("unstall lab matrix --client 'curl -s {url}'", "every scenario against a client"),
             ("unstall lab reference", "published figures beside emulated ones"),
             ("unstall lab burst", "300 connects at once: a full accept queue refuses"),
+            (
+                "unstall lab backlog",
+                "full accept queues: the OS default, the ioctl alone and this library side by side",
+            ),
         ],
         exit_codes: exit::LAB,
     },

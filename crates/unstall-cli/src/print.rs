@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 #[cfg(target_os = "linux")]
-use unstall_lab::{burst::Case, matrix::Matrix, reference::Reference};
+use unstall_lab::{backlog::Backlog, burst::Case, matrix::Matrix, reference::Reference};
 
 /// The completions of a shell.
 pub(crate) fn completions(shell: Shell) -> Exit {
@@ -34,6 +34,8 @@ pub(crate) fn schema(of: Document) -> Exit {
         Document::LabReference => schema_of::<Report<Reference>>("unstall lab reference's report"),
         #[cfg(target_os = "linux")]
         Document::LabBurst => schema_of::<Report<Vec<Case>>>("unstall lab burst's report"),
+        #[cfg(target_os = "linux")]
+        Document::LabBacklog => schema_of::<Report<Backlog>>("unstall lab backlog's report"),
         Document::Error => schema_of::<ErrorReport>("unstall's answer to a command line that makes no sense"),
     };
     output::result(&crate::document::to_json(&schema), Exit::Ok)

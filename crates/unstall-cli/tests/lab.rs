@@ -35,7 +35,7 @@ fn lab(arguments: &[&str]) -> Run {
 
 #[test]
 fn help() {
-    for action in ["", "list", "matrix", "reference", "burst"] {
+    for action in ["", "list", "matrix", "reference", "burst", "backlog"] {
         for (option, length) in [("-h", "short"), ("--help", "long")] {
             let words: Vec<&str> =
                 ["lab", action, option].into_iter().filter(|word| !word.is_empty()).collect();
@@ -49,7 +49,7 @@ fn help() {
 
 #[test]
 fn what_makes_no_sense_is_exit_code_2_and_one_reason() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 12] = [
         (&[], "the following required arguments were not provided"),
         (&["true"], "unexpected argument 'true'"),
         (&["--retries", "many", "--", "true"], "write a whole number from 0 to 255, or lost"),
@@ -60,6 +60,9 @@ fn what_makes_no_sense_is_exit_code_2_and_one_reason() {
             "there is no profile `windows-12`; there are windows-11, ",
         ),
         (&["--profile", "./none.toml", "--", "true"], "cannot read the profile ./none.toml: No such file"),
+        (&["backlog", "--pause", "soon"], "a time needs a number and a unit"),
+        (&["backlog", "--count", "10,0"], "write a whole number from 1 to 10000"),
+        (&["backlog", "--profile", "linux,windows-12"], "there is no profile `windows-12`"),
         (&["burst", "--runs", "0"], "write a whole number from 1 to 1000"),
         (&["matrix", "--scenario", "chaos", "--client", "true {url}"], "chaos"),
     ];
@@ -180,6 +183,39 @@ fn the_burst_of_the_report_in_json() {
     let refused = |case: usize| cases[case]["runs"][0]["refused"].as_u64();
     assert_eq!([refused(0), refused(1), refused(2)], [Some(68), Some(0), Some(0)], "{json}");
     assert_eq!((&cases[0]["runs"][0]["first"], &cases[0]["published"]["first"]), (&232.into(), &232.into()));
+}
+
+/// What the OS default does is known; what the library does is judged by the criteria that the report itself has.
+#[test]
+fn full_queues_in_json() {
+    const TEST: &str = "full_queues_in_json";
+    if !is_root(TEST) {
+        return;
+    }
+    let options = ["--count", "60", "--backlog", "16", "--pause", "50ms", "--bursts-only"];
+    let run = lab(&[&["backlog", "--json", "--progress", "never"], &options[..]].concat());
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let json = document(&run, "lab-backlog");
+    let [windows, linux] = &json["results"][0]["cases"].as_array().expect("cases")[..] else {
+        panic!("{json}")
+    };
+    let cell = |case: &serde_json::Value, client: &str| {
+        let cells = case["cells"].as_array().expect("cells");
+        cells.iter().find(|cell| cell["client"] == client).expect("every client").clone()
+    };
+    let alone = cell(windows, "ioctl_alone");
+    assert_eq!(
+        (&alone["connected"], &alone["refused"], &alone["syns"]),
+        (&16.into(), &44.into(), &60.into())
+    );
+    let default = cell(linux, "default");
+    assert_eq!(default["connected"], 60);
+    // The dropped SYNs come again after a second.
+    assert!(default["max_ns"].as_u64() >= Some(990_000_000), "{default}");
+    assert!(default["syns"].as_u64() > Some(60), "{default}");
+    for case in [windows, linux] {
+        assert_eq!(cell(case, "ours")["connected"], 60, "{case}");
+    }
 }
 
 #[test]

@@ -86,6 +86,18 @@ pub enum End {
     Other(i32),
 }
 
+impl End {
+    /// What a connect's error says; `None`: it has none.
+    pub(crate) fn of(error: Option<&io::Error>) -> Self {
+        match error {
+            None => Self::Connected,
+            Some(e) if e.kind() == io::ErrorKind::ConnectionRefused => Self::Refused,
+            Some(e) if e.kind() == io::ErrorKind::TimedOut => Self::TimedOut,
+            Some(e) => Self::Other(e.raw_os_error().unwrap_or(0)),
+        }
+    }
+}
+
 impl Attempt {
     /// How long it took.
     pub const fn elapsed(&self) -> Duration {
@@ -204,18 +216,13 @@ impl Burst {
             self.started.push(Instant::now());
             match self.sockets[index].connect(&to.into()) {
                 Err(e) if e.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => {}
-                result => self.end(index, result.err()),
+                result => self.end(index, result.err().as_ref()),
             }
         }
     }
 
-    fn end(&mut self, index: usize, error: Option<io::Error>) {
-        let end = match error {
-            None => End::Connected,
-            Some(e) if e.kind() == io::ErrorKind::ConnectionRefused => End::Refused,
-            Some(e) if e.kind() == io::ErrorKind::TimedOut => End::TimedOut,
-            Some(e) => End::Other(e.raw_os_error().unwrap_or(0)),
-        };
+    fn end(&mut self, index: usize, error: Option<&io::Error>) {
+        let end = End::of(error);
         self.attempts[index] = Some(Attempt { end, elapsed_ns: nanoseconds(self.started[index].elapsed()) });
     }
 
@@ -239,7 +246,7 @@ impl Burst {
             let ready: Vec<bool> = files.iter().map(|file| !file.revents().is_empty()).collect();
             for (index, _) in pending.iter().zip(&ready).filter(|(_, ready)| **ready) {
                 let error = self.sockets[*index].take_error()?;
-                self.end(*index, error);
+                self.end(*index, error.as_ref());
             }
             if let Some(listener) = listener {
                 while let Ok((connection, _)) = listener.accept() {

@@ -22,6 +22,7 @@
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
+pub mod backlog;
 mod bpf;
 pub mod burst;
 pub mod client;

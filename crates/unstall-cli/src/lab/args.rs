@@ -81,9 +81,16 @@ pub(crate) enum Action {
     Matrix(Matrix),
     Reference(Reference),
     Burst(Burst),
+    Backlog(Backlog),
     /// The lab's own client, which it starts in labs
     #[command(hide = true)]
     Client {
+        /// A request, as JSON
+        request: String,
+    },
+    /// The client of `backlog`
+    #[command(hide = true)]
+    Crowd {
         /// A request, as JSON
         request: String,
     },
@@ -185,6 +192,46 @@ pub(crate) struct Burst {
     pub(crate) json: Json,
 }
 
+/// Connect many times at once to servers with small backlogs that pause: the OS default, the ioctl alone and this library
+#[derive(Args, Debug)]
+pub(crate) struct Backlog {
+    /// How TCP behaves: a profile of `unstall lab list`, or a file; several with commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "windows-11,linux")]
+    #[arg(env = "UNSTALL_LAB_PROFILE", hide_env_values = true)]
+    pub(crate) profile: Vec<String>,
+
+    /// How many connects at once; several with commas
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "300,2000", value_parser = crowd)]
+    #[arg(env = "UNSTALL_LAB_COUNT", hide_env_values = true)]
+    pub(crate) count: Vec<usize>,
+
+    /// The servers' backlogs; several with commas
+    #[arg(long = "backlog", value_name = "N", value_delimiter = ',', default_value = "1,16,128")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    #[arg(env = "UNSTALL_LAB_BACKLOG", hide_env_values = true)]
+    pub(crate) backlogs: Vec<u32>,
+
+    /// How long the servers do not accept after the first connection; several with commas
+    #[arg(long, value_name = "TIME", value_delimiter = ',', default_value = "0ms,50ms,300ms,1s")]
+    #[arg(value_parser = pause)]
+    #[arg(env = "UNSTALL_LAB_PAUSE", hide_env_values = true)]
+    pub(crate) pause: Vec<Duration>,
+
+    /// Leave out the burst of nodejs/node#38736, the closed port and the server that never accepts
+    #[arg(long)]
+    pub(crate) bursts_only: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    /// Print Markdown tables
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+
+    #[command(flatten)]
+    pub(crate) progress: ProgressWhen,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct ProgressWhen {
     /// Progress on stderr: auto, always or never
@@ -236,6 +283,18 @@ fn retries(text: &str) -> Result<Retries, String> {
         ("lost", _) => Ok(Retries::Lost),
         (_, Ok(number)) => Ok(Retries::Count(number.into())),
         _ => Err("write a whole number from 0 to 255, or lost".to_owned()),
+    }
+}
+
+/// A time, or none.
+fn pause(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0ms" | "0s") { Ok(Duration::ZERO) } else { duration::parse(text) }
+}
+
+fn crowd(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=10_000) => Ok(number),
+        _ => Err("write a whole number from 1 to 10000".to_owned()),
     }
 }
 

@@ -9,15 +9,21 @@ use crate::document::to_json;
 use crate::exit::Exit;
 use crate::output;
 use crate::progress::Progress;
-use args::{Action, Burst, Lab, Matrix, Reference};
+use args::{Action, Backlog, Burst, Lab, Matrix, Reference};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::env;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+use unstall::{Connector, Target};
 use unstall_doctor::report::{Header, Style};
 use unstall_lab::matrix::{self, Client};
 use unstall_lab::scenario::{self, Stage};
 use unstall_lab::wine::Wine;
-use unstall_lab::{Ended, Error, Foreground, Lab as Room, Privilege, Program, burst, client, reference};
+use unstall_lab::{
+    Ended, Error, Foreground, Lab as Room, Privilege, Program, backlog, burst, client, reference,
+};
 
 pub(crate) fn run(options: Lab, style: Style, line: &[String]) -> Exit {
     let done = match options.action {
@@ -27,7 +33,9 @@ pub(crate) fn run(options: Lab, style: Style, line: &[String]) -> Exit {
         Some(Action::Matrix(matrix)) => run_matrix(&matrix, style, line),
         Some(Action::Reference(reference)) => run_reference(&reference, line),
         Some(Action::Burst(burst)) => run_burst(&burst, line),
-        Some(Action::Client { request }) => return run_client(&request),
+        Some(Action::Backlog(backlog)) => run_backlog(&backlog, line),
+        Some(Action::Client { request }) => return answer(client::main(&request)),
+        Some(Action::Crowd { request }) => return answer(backlog::main(&request, by_library)),
     };
     done.unwrap_or_else(|error| {
         output::note(&error.to_string());
@@ -170,15 +178,53 @@ fn run_burst(options: &Burst, line: &[String]) -> Result<Exit, Error> {
     })
 }
 
-/// This program as the lab's own client.
-fn own_client() -> Result<Program, Error> {
-    let this = env::current_exe()
-        .map_err(|source| Error::System { operation: "find this program's own file".to_owned(), source })?;
-    Ok(Program::new(this).arguments(["lab", "client"]))
+fn run_backlog(options: &Backlog, line: &[String]) -> Result<Exit, Error> {
+    Privilege::acquire()?;
+    let ms = |pause: &Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+    let plan = backlog::Plan {
+        client: own_program("crowd")?,
+        profiles: options.profile.clone(),
+        counts: options.count.clone(),
+        backlogs: options.backlogs.clone(),
+        pauses_ms: options.pause.iter().map(ms).collect(),
+        others: !options.bursts_only,
+    };
+    let progress = Progress::new(options.progress.progress);
+    let backlog = backlog::run(&plan, |done, total| progress.step(done, total, "situations"))?;
+    drop(progress);
+    Ok(if options.json.json {
+        report(line, backlog)
+    } else if options.markdown {
+        output::result(&backlog.to_markdown(), Exit::Ok)
+    } else {
+        output::result(&backlog.to_text(), Exit::Ok)
+    })
 }
 
-fn run_client(request: &str) -> Exit {
-    match client::main(request) {
+/// How the crowd of [`backlog`] connects with the library; each socket of a connect is an attempt of its timeline.
+fn by_library(to: SocketAddr) -> (io::Result<TcpStream>, Option<u32>) {
+    let target = match Target::try_from(to) {
+        Ok(target) => target,
+        Err(error) => return (Err(io::Error::other(error)), None),
+    };
+    let (result, timeline) = Connector::new().connect_timeline(&target);
+    (result.map_err(io::Error::from), u32::try_from(timeline.attempts.len()).ok())
+}
+
+/// This program as the lab's own client.
+fn own_client() -> Result<Program, Error> {
+    own_program("client")
+}
+
+fn own_program(action: &str) -> Result<Program, Error> {
+    let this = env::current_exe()
+        .map_err(|source| Error::System { operation: "find this program's own file".to_owned(), source })?;
+    Ok(Program::new(this).arguments(["lab", action]))
+}
+
+/// What a client of the lab says to whoever started it.
+fn answer(answer: io::Result<String>) -> Exit {
+    match answer {
         Ok(answer) => output::result(&answer, Exit::Ok),
         Err(error) => {
             output::note(&error.to_string());
