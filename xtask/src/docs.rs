@@ -26,6 +26,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("docs/FINDINGS.md", &["explain", "--markdown"]),
     ("schema/report.schema.json", &["schema", "doctor"]),
     ("schema/connect.schema.json", &["schema", "connect"]),
+    ("schema/wait.schema.json", &["schema", "wait"]),
     ("schema/checks.schema.json", &["schema", "checks"]),
     ("schema/lab-list.schema.json", &["schema", "lab-list"]),
     ("schema/lab-matrix.schema.json", &["schema", "lab-matrix"]),

@@ -3,6 +3,8 @@
 use crate::duration;
 use crate::examples::{self, Page};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 use unstall::{Family, Target};
@@ -28,6 +30,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Doctor(Doctor),
     Connect(Connect),
+    Wait(Wait),
     #[cfg(target_os = "linux")]
     Lab(crate::lab::args::Lab),
     #[cfg(not(target_os = "linux"))]
@@ -106,6 +109,76 @@ pub(crate) struct Connect {
     pub(crate) json: Json,
 }
 
+/// Wait until servers listen, or until nobody does, then maybe run a command
+#[derive(Args, Debug)]
+pub(crate) struct Wait {
+    /// What to wait for: host:port, [::1]:80, a bare port, a URL
+    #[arg(value_name = "TARGET", required = true)]
+    pub(crate) targets: Vec<Target>,
+
+    /// How long to wait as a whole
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
+    #[arg(env = "UNSTALL_TIMEOUT", hide_env_values = true)]
+    pub(crate) timeout: Duration,
+
+    /// Until every target listens (or is free): the default
+    #[arg(long, conflicts_with = "any", hide_short_help = true)]
+    pub(crate) all: bool,
+
+    /// Until one target listens (or is free)
+    #[arg(long)]
+    pub(crate) any: bool,
+
+    /// Until nobody listens: every address refuses
+    #[arg(long, conflicts_with_all = ["http", "first_byte", "hold"])]
+    pub(crate) free: bool,
+
+    /// How many tries in a row must show it, an interval apart
+    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(env = "UNSTALL_STABLE", hide_env_values = true)]
+    pub(crate) stable: NonZeroU32,
+
+    /// Until GET of this path is answered with a status from 200 to 399
+    #[arg(long, value_name = "PATH", value_parser = http_path, conflicts_with_all = ["first_byte", "hold"])]
+    pub(crate) http: Option<String>,
+
+    /// Until the server sends a byte of its own accord (SSH, SMTP, MySQL)
+    #[arg(long, conflicts_with = "hold")]
+    pub(crate) first_byte: bool,
+
+    /// How long a server must keep the connection [default: 100ms; 1ms after it accepted, if known]
+    ///
+    /// A proxy accepts although its backend is down, and closes when it finds out. Where Linux tells that the program behind a
+    /// local port has accepted, 1 ms more is enough; everywhere else 100 ms.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, env = "UNSTALL_HOLD", hide_env_values = true)]
+    #[arg(hide_short_help = true)]
+    pub(crate) hold: Option<Duration>,
+
+    /// The longest pause between two tries of a target
+    ///
+    /// Tries begin 2 ms apart on this host, 10 ms apart on others, where the pause doubles up to this.
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration::parse)]
+    #[arg(env = "UNSTALL_INTERVAL", hide_env_values = true, hide_short_help = true)]
+    pub(crate) interval: Duration,
+
+    #[command(flatten)]
+    pub(crate) family: FamilyArguments,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    /// Progress on stderr: auto, always or never
+    ///
+    /// A line for each target that comes to it, as soon as it does, when there are several; `never`: none.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true)]
+    #[arg(env = "UNSTALL_PROGRESS", hide_env_values = true, hide_short_help = true)]
+    pub(crate) progress: When,
+
+    /// What to run then, in place of this program
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
 /// Run a program under Windows' refusals or in a broken network (on Linux)
 #[cfg(not(target_os = "linux"))]
 #[derive(Args, Debug)]
@@ -150,7 +223,7 @@ pub(crate) struct Man {
 /// Print the JSON schema of a report
 #[derive(Args, Debug)]
 pub(crate) struct Schema {
-    /// Whose: doctor, connect, checks (doctor --list-checks), lab-list, lab-matrix, lab-reference, lab-burst, lab-backlog,
+    /// Whose: doctor, connect, wait, checks (doctor --list-checks), lab-list, lab-matrix, lab-reference, lab-burst, lab-backlog,
     /// or error (any command line that makes no sense)
     #[arg(value_enum, hide_possible_values = true)]
     pub(crate) of: Document,
@@ -210,6 +283,7 @@ pub(crate) enum FailOn {
 pub(crate) enum Document {
     Doctor,
     Connect,
+    Wait,
     Checks,
     #[cfg(target_os = "linux")]
     LabList,
@@ -239,6 +313,7 @@ impl Arguments {
                 (&doctor.family, doctor.targets.iter().map(|typed| &typed.target).collect::<Vec<_>>())
             }
             Command::Connect(connect) => (&connect.family, vec![&connect.target]),
+            Command::Wait(wait) => (&wait.family, wait.targets.iter().collect()),
             _ => return None,
         };
         let family = family.choice();
@@ -275,6 +350,15 @@ impl From<FailOn> for Severity {
 
 fn typed_target(text: &str) -> Result<Typed, unstall::ParseTargetError> {
     Ok(Typed { text: text.to_owned(), target: text.parse()? })
+}
+
+fn http_path(path: &str) -> Result<String, String> {
+    let printable = path.bytes().all(|byte| byte.is_ascii_graphic());
+    if path.starts_with('/') && printable {
+        Ok(path.to_owned())
+    } else {
+        Err("write a path that starts with /, without blanks: /healthz".to_owned())
+    }
 }
 
 fn check_id(id: &str) -> Result<&'static str, String> {

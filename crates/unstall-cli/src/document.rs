@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::time::Duration;
 use unstall::{Outcome, Reason, Timeline};
 use unstall_doctor::report::Header;
 use unstall_doctor::{CheckInfo, Finding};
@@ -85,6 +86,49 @@ fn outcome(what: &str) -> Value {
     json!({ "enum": Outcome::ALL.map(Outcome::id), "description": what })
 }
 
+/// What `unstall wait --json` prints. Times count from the start of the wait.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WaitReport {
+    #[serde(flatten)]
+    header: Header,
+    /// Each target, in the order given.
+    results: Vec<WaitRow>,
+    /// Empty: what each address did is in the results.
+    findings: [(); 0],
+    /// How it ended.
+    end: &'static str,
+    /// How long the whole wait took.
+    elapsed_ns: u64,
+}
+
+/// One target of a wait.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WaitRow {
+    /// Host and port.
+    pub(crate) target: String,
+    /// When it came to what was waited for; null: it did not.
+    pub(crate) reached_ns: Option<u64>,
+    /// The address that is a server; null: none is.
+    pub(crate) answered: Option<String>,
+    /// How many tries were made.
+    pub(crate) tries: u32,
+    /// What the last try saw of each address that it needed.
+    pub(crate) addresses: Vec<WaitAddress>,
+    /// Why there are no addresses: an outcome's id; null: there are.
+    pub(crate) no_addresses: Option<&'static str>,
+}
+
+/// One address in the last try.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WaitAddress {
+    /// Address and port.
+    pub(crate) address: String,
+    /// `up`, `closed_at_once`, `reset_at_once`, `no_byte`, `http_status`, `not_http`, or the outcome of a connect that failed.
+    pub(crate) answer: &'static str,
+    /// The status of its HTTP answer; null: there was none, or a good one.
+    pub(crate) http_status: Option<u16>,
+}
+
 /// What `unstall doctor --list-checks --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckList {
@@ -125,6 +169,12 @@ pub(crate) struct ErrorReport {
 impl ConnectReport {
     pub(crate) fn new(header: Header, timeline: Timeline, error: Option<String>) -> Self {
         Self { header, results: vec![ConnectResult { timeline, error }], findings: Vec::new() }
+    }
+}
+
+impl WaitReport {
+    pub(crate) fn new(header: Header, results: Vec<WaitRow>, end: &'static str, elapsed: Duration) -> Self {
+        Self { header, results, findings: [], end, elapsed_ns: elapsed.as_nanos() as u64 }
     }
 }
 

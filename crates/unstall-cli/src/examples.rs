@@ -54,6 +54,19 @@ const PAGES: &[Page] = &[
         exit_codes: exit::CONNECT,
     },
     Page {
+        name: "wait",
+        more: "Every address of every target is tried; one that is a server is enough. A name that does not resolve yet is waited \
+               for. What accepts and closes at once is no server, nor is a connection to itself. Servers of this host are noticed \
+               in the table of listeners within milliseconds, others by tries that become rarer. Every connection is closed.",
+        examples: &[
+            ("unstall wait localhost:5432 -- npm test", "run the tests when the database listens"),
+            ("unstall wait --http /healthz :3000 && curl :3000", "until it answers 200 to 399"),
+            ("unstall wait --free 8080 -- ./server", "until the last one is gone"),
+            ("unstall wait --any --timeout 2m a.lan:22 b.lan:22", "whichever comes first"),
+        ],
+        exit_codes: exit::WAIT,
+    },
+    Page {
         name: "lab",
         more: "The program runs in a network namespace of its own, where only loopback and this host's own addresses exist. \
                It and whatever it starts end with the lab; nothing is left behind. As root the half-second steps of Windows are exact \

@@ -16,7 +16,6 @@ pub(crate) enum Exit {
     /// The time limit ended it.
     TimedOut,
     /// A program ran, and this is its own code or tells why it did not.
-    #[cfg(target_os = "linux")]
     Program(u8),
 }
 
@@ -29,7 +28,6 @@ impl Exit {
             Self::Usage => 2,
             Self::CouldNot => 3,
             Self::TimedOut => 124,
-            #[cfg(target_os = "linux")]
             Self::Program(code) => code,
         }
     }
@@ -57,6 +55,17 @@ pub(crate) const CONNECT: &[(u8, &str)] = &[
     (2, "bad usage; nothing was tried"),
     (3, "the report could not be written"),
     (124, "the time limit ended it"),
+    (130, "interrupted"),
+];
+
+/// The codes of `wait`.
+pub(crate) const WAIT: &[(u8, &str)] = &[
+    (0, "it listens (or is free); with a COMMAND: the command's own code"),
+    (2, "bad usage; nothing was tried"),
+    (3, "nobody knows: descriptors, ports or permission were lacking"),
+    (124, "the time limit ended it"),
+    (126, "COMMAND cannot be executed"),
+    (127, "there is no such COMMAND"),
     (130, "interrupted"),
 ];
 

@@ -20,6 +20,7 @@ mod print;
 mod progress;
 mod terminal;
 mod usage;
+mod wait;
 
 use args::{Arguments, Command};
 use clap::FromArgMatches;
@@ -50,6 +51,7 @@ fn run(line: &[String]) -> Exit {
         }
         Command::Doctor(options) => doctor::run(options, style, line),
         Command::Connect(options) => connect::run(&options, style, line),
+        Command::Wait(options) => wait::run(&options, line),
         #[cfg(target_os = "linux")]
         Command::Lab(options) => lab::run(options, style, line),
         #[cfg(not(target_os = "linux"))]

@@ -1,7 +1,7 @@
 //! Commands that print what a library generates.
 
 use crate::args::{self, Document};
-use crate::document::{CheckList, ConnectReport, ErrorReport};
+use crate::document::{CheckList, ConnectReport, ErrorReport, WaitReport};
 use crate::exit::Exit;
 #[cfg(target_os = "linux")]
 use crate::lab::{Everything, Report};
@@ -25,6 +25,7 @@ pub(crate) fn schema(of: Document) -> Exit {
     let schema = match of {
         Document::Doctor => unstall_doctor::report::schema(),
         Document::Connect => schema_of::<ConnectReport>("unstall connect's report"),
+        Document::Wait => schema_of::<WaitReport>("unstall wait's report"),
         Document::Checks => schema_of::<CheckList>("unstall doctor's list of checks"),
         #[cfg(target_os = "linux")]
         Document::LabList => schema_of::<Report<Everything>>("unstall lab list's report"),

@@ -5,7 +5,7 @@ mod common;
 use common::unstall;
 
 /// Every command; "" is the program itself.
-const COMMANDS: [&str; 7] = ["", "doctor", "connect", "explain", "completions", "man", "schema"];
+const COMMANDS: [&str; 8] = ["", "doctor", "connect", "wait", "explain", "completions", "man", "schema"];
 
 fn arguments<'a>(command: &'a str, option: &'a str) -> Vec<&'a str> {
     if command.is_empty() { vec![option] } else { vec![command, option] }
@@ -45,8 +45,21 @@ fn every_command_is_in_this_file() {
 #[test]
 fn every_setting_says_its_default_and_its_variable() {
     // What is an action or stands for another option has neither.
-    const NEITHER: [&str; 8] =
-        ["--help", "--version", "--list-checks", "-4", "-6", "--list", "--markdown", "--out"];
+    const NEITHER: [&str; 13] = [
+        "--help",
+        "--version",
+        "--list-checks",
+        "-4",
+        "-6",
+        "--list",
+        "--markdown",
+        "--out",
+        "--all",
+        "--any",
+        "--free",
+        "--http",
+        "--first-byte",
+    ];
     for command in COMMANDS {
         let help = unstall(&arguments(command, "--help")).stdout;
         let options = help.split("\nOptions:\n").nth(1).expect("there are options");
