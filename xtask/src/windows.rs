@@ -13,6 +13,7 @@ use crate::workspace::{Workspace, cargo};
 use clap::ValueEnum;
 pub(crate) use setup::Toolchain;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Command as Process, ExitCode, ExitStatus};
 
 /// What programs are built for.
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     },
     /// Run Windows programs under Wine in the lab: what Windows' refusals cost, and what unstall does about it. As root.
     Lab(Passed),
+    /// Compile C programs with MinGW, link them to the C interface and run them under Wine.
+    C(Passed),
     /// Everything of the above that tells whether it works: tests twice, as an old Windows, without ConnectEx; lints; the lab.
     Ci,
     /// Print the variables that make plain cargo build for Windows, for a shell's `eval`.
@@ -102,6 +105,7 @@ pub(crate) fn run(workspace: &Workspace, command: Command) -> Result<ExitCode, S
         }
         Command::Ci => return ci::run(workspace, &toolchain),
         Command::Lab(passed) => lab(workspace, &toolchain, passed),
+        Command::C(passed) => c(workspace, &toolchain, passed),
         Command::Env { version } => {
             let prefix = wine::prefix(workspace, &toolchain, version.windows)?;
             let variables = [toolchain.variables(), wine::variables(&prefix)].concat();
@@ -124,6 +128,31 @@ fn lab(workspace: &Workspace, toolchain: &Toolchain, passed: Passed) -> Result<E
         wine::lab_prefix(workspace, toolchain, windows)?;
     }
     finish(lab_test(workspace).args(passed.arguments))
+}
+
+/// Builds the C interface, and runs the tests of C programs that use it.
+fn c(workspace: &Workspace, toolchain: &Toolchain, passed: Passed) -> Result<ExitStatus, String> {
+    let status = finish(c_build(toolchain))?;
+    if !status.success() {
+        return Ok(status);
+    }
+    let prefix = wine::prefix(workspace, toolchain, Windows::Ten)?;
+    finish(c_test(workspace, &prefix).args(passed.arguments))
+}
+
+/// The libraries of the C interface.
+fn c_build(toolchain: &Toolchain) -> Process {
+    let mut build = cargo_for_windows(toolchain, "build");
+    build.args(["--package", "unstall-ffi"]);
+    build
+}
+
+/// Their tests, with a compiler of this machine.
+fn c_test(workspace: &Workspace, prefix: &Path) -> Process {
+    let mut test = cargo(["test", "--package", "unstall-ffi", "--test", "windows"]);
+    test.env("UNSTALL_WINDOWS_LIBRARIES", workspace.target.join(TARGET).join("debug"));
+    test.envs(wine::variables(prefix));
+    test
 }
 
 /// The programs, optimised.

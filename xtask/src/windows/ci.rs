@@ -1,7 +1,7 @@
 //! `cargo xtask windows ci`: everything about Windows that can be run here.
 
 use super::setup::Toolchain;
-use super::{TARGET, Windows, cargo_for, cargo_for_windows, lab_build, lab_test, wine};
+use super::{TARGET, Windows, c_build, c_test, cargo_for, cargo_for_windows, lab_build, lab_test, wine};
 use crate::run::Run;
 use crate::workspace::Workspace;
 use std::process::{Command, ExitCode};
@@ -37,6 +37,8 @@ pub(crate) fn run(workspace: &Workspace, toolchain: &Toolchain) -> Result<ExitCo
     let mut forced = test(&CLOSE_TO_WINDOWS, &ten);
     forced.env("RUSTFLAGS", FORCED).env("CARGO_TARGET_DIR", workspace.target.join("forced/windows"));
     run.command("tests under Wine without ConnectEx and without a listener table", &mut forced);
+    run.command("the C interface for Windows", &mut c_build(toolchain));
+    run.command("C programs under Wine", &mut c_test(workspace, &ten));
     run.command("lints for Windows", &mut lints(toolchain));
     for target in CHECKED {
         run.command(&format!("compile for {target}"), &mut check(toolchain, target));
