@@ -136,6 +136,24 @@ fn the_examples_say_what_happened() {
     assert_eq!(run(&closed), "prepared: 0, refused\n");
 }
 
+/// The ten lines of README.md are a program, which says what its last line returns.
+#[test]
+fn the_example_in_the_readme_compiles_and_runs() {
+    let readme = std::fs::read_to_string(file("../../README.md")).expect("README.md");
+    let (_, from) = readme.split_once("```c\n").expect("an example in C");
+    let (program, _) = from.split_once("```").expect("its end");
+    assert!(program.contains("\"localhost\", 3000"), "{program}");
+    // A port of the test's own, on which nobody listens.
+    let closed = testing::refused().expect("a closed port");
+    let folder = folder();
+    let source = folder.path().join("readme.c");
+    std::fs::write(&source, program.replace("3000", &closed.port().to_string()))
+        .expect("a temporary folder can be written");
+    let program = compile(&folder, "cc", source.to_str().expect("a plain path"), &["-std=c99"]);
+    let output = Command::new(program).output().expect("it starts");
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(2), "refused\n"));
+}
+
 /// As a distribution would: headers, libraries and pkg-config file in their places, programs linked to the shared library
 /// and to the static one.
 #[test]
