@@ -14,9 +14,10 @@ use std::process::{Command, ExitCode};
 /// under the first flag for real.
 const FORCED: &[(&str, &[&str])] = &[
     ("unstall_portable", &["unstall-sys", "unstall", "unstall-doctor"]),
-    ("unstall_no_sock_diag", &["unstall-sys"]),
+    ("unstall_no_sock_diag", &["unstall-sys", "unstall"]),
     ("unstall_no_listener_table", &["unstall-sys", "unstall"]),
     ("unstall_no_port_range", &["unstall-sys", "unstall"]),
+    ("unstall_refuses_when_full", &["unstall"]),
 ];
 
 /// How long each fuzz target runs, in seconds. A smoke test: long runs are started by hand.

@@ -9,10 +9,11 @@
 //!
 //! An attempt that is **unanswered** stays as it is while the queue is seen to be full: its socket keeps the OS's own schedule
 //! (Linux: 1, 2, 3, 4, 5, 7 ... s, or 1, 3, 7 ... s before 6.5), so nothing is ever later than the OS default, and a server
-//! that never drains sees the default's SYNs and no other. What is repeated is the look at the queue, after half of the time that
-//! has passed, at least [`FIRST_LOOK`] and at most [`LONGEST_LOOK`]: a queue drained after t is seen by 1.75 t. Once there is
+//! that never drains sees the default's SYNs and no other. What is repeated is the look at the queue, after a third of the time that
+//! has passed, at least [`FIRST_LOOK`] and at most [`LONGEST_LOOK`]: a queue drained after t is seen by 1.5 t. Once there is
 //! room the attempt is closed and made afresh, at most [`MAX_FRESH`] times. Since the pause grows with the time that has passed,
-//! a crowd spreads itself out: 2,000 connects that wait for a second come at 20 per ms.
+//! a crowd spreads itself out: 2,000 connects that wait for a second come at 20 per ms. Those that miss the room pause for longer
+//! each time.
 //!
 //! Where the table does not tell (`Unknown`, or a listener whose queue is not shown) the fresh tries come blindly at the moments of
 //! [`BLIND`], and the last of them, at the OS default's own first repetition, is left to the OS.
@@ -34,6 +35,11 @@ pub const FIRST_LOOK: Duration = Duration::from_millis(2);
 
 /// The longest time between two looks at a full queue.
 pub const LONGEST_LOOK: Duration = Duration::from_millis(100);
+
+/// When an OS sends a SYN again for the first time (RFC 6298; Linux: 1.00 to 1.03 s, measured), and how close to that the first
+/// socket is left to it.
+const REPETITION: Duration = Duration::from_secs(1);
+const AROUND: Duration = Duration::from_millis(35);
 
 /// How often an unanswered attempt is made afresh because there is room; after that its socket is the OS's.
 pub const MAX_FRESH: u32 = 7;
@@ -143,9 +149,10 @@ pub enum Decision {
 /// | refused | yes | no | yes | final |
 /// | refused | yes | unknown | yes | again for [`DOUBT`] |
 /// | refused | yes | yes, room, full | yes | again as [`REFUSED`] says |
-/// | given up, ghost | yes | any | yes | again as [`REFUSED`] says |
+/// | given up | yes | any | yes | again as [`REFUSED`] says |
+/// | ghost | yes | any | yes | again after a pause, [`MAX_FRESH`] + 1 tries |
 /// | silence | yes | no, full | yes | look again |
-/// | silence | yes | room | yes | again at once, [`MAX_FRESH`] + 1 tries |
+/// | silence | yes | room | yes | again at once, [`MAX_FRESH`] + 1 tries; look again while the OS's own SYN is about to come |
 /// | silence | yes | yes, unknown | yes | look or again, as [`BLIND`] says |
 ///
 /// What would come at the caller's limit or later does not come: the row's decision is final then.
@@ -157,36 +164,51 @@ pub fn decide(situation: &Situation) -> Decision {
     let decision = match (seen, listening) {
         (Seen::Reset, _) | (Seen::Refused, Listening::No) => Decision::Final,
         (Seen::Refused, Listening::Unknown) if elapsed >= DOUBT => Decision::Final,
-        (Seen::Refused | Seen::GivenUp | Seen::Ghost, _) => match moment(&REFUSED, situation) {
+        (Seen::Ghost, _) | (Seen::Silence, Listening::Room) if tries > MAX_FRESH => Decision::Final,
+        (Seen::Ghost, _) => Decision::Again { after: next_look(situation) },
+        (Seen::Refused | Seen::GivenUp, _) => match moment(&REFUSED, situation) {
             Some(at) if at <= budget => Decision::Again { after: at.saturating_sub(elapsed) },
             _ => Decision::Final,
         },
         (Seen::Silence, Listening::No | Listening::Full) => Decision::Look { after: next_look(situation) },
-        (Seen::Silence, Listening::Room) if tries > MAX_FRESH => Decision::Final,
-        (Seen::Silence, Listening::Room) => Decision::Again { after: Duration::ZERO },
+        (Seen::Silence, Listening::Room) => match until_repeated(situation) {
+            Some(after) => Decision::Look { after },
+            None => Decision::Again { after: Duration::ZERO },
+        },
         (Seen::Silence, Listening::Yes | Listening::Unknown) => blindly(situation),
     };
     match decision {
-        Decision::Again { after } | Decision::Look { after } if situation.left.is_some_and(|left| after >= left) => {
+        Decision::Again { after } | Decision::Look { after }
+            if situation.left.is_some_and(|left| after >= left) =>
+        {
             Decision::Final
         }
         decision => decision,
     }
 }
 
-/// How long after its start a local attempt that is unanswered is looked at for the first time: [`FIRST_LOOK`] for the first try
-/// of an address, for a later one the pause that the age of the connect asks for.
+/// How long after its start a local attempt that is unanswered is looked at for the first time.
 pub fn first_look(tries: u32, elapsed: Duration, jitter: f64) -> Duration {
-    if tries <= 1 { FIRST_LOOK } else { pause(elapsed, jitter) }
+    if tries <= 1 { FIRST_LOOK } else { pause(tries, elapsed, jitter) }
 }
 
 fn next_look(situation: &Situation) -> Duration {
-    pause(situation.elapsed, situation.jitter)
+    pause(situation.tries, situation.elapsed, situation.jitter)
 }
 
-/// Half of the time that has passed, within its bounds, times 0.5 to 1.5.
-fn pause(elapsed: Duration, jitter: f64) -> Duration {
-    (elapsed / 2).clamp(FIRST_LOOK, LONGEST_LOOK).mul_f64(0.5 + jitter.clamp(0.0, 1.0))
+/// A third of the time that has passed, within its bounds. A fresh try that missed the room that was there comes again sooner, after
+/// 4, 8, 16 ... ms: the queue is being drained. Times 0.5 to 1.5.
+fn pause(tries: u32, elapsed: Duration, jitter: f64) -> Duration {
+    let by_age = (elapsed / 3).clamp(FIRST_LOOK, LONGEST_LOOK);
+    let by_tries = if tries > 1 { FIRST_LOOK * (1 << (tries - 1).min(6)) } else { LONGEST_LOOK };
+    by_age.min(by_tries).mul_f64(0.5 + jitter.clamp(0.0, 1.0))
+}
+
+/// The time until the first socket's own repetition of its SYN has been answered, if that is about to come or under way.
+fn until_repeated(situation: &Situation) -> Option<Duration> {
+    let Situation { tries, elapsed, .. } = *situation;
+    let near = REPETITION.saturating_sub(AROUND)..REPETITION + AROUND;
+    (tries <= 1 && near.contains(&elapsed)).then(|| near.end.saturating_sub(elapsed))
 }
 
 /// The next moment of [`BLIND`].
@@ -204,5 +226,6 @@ fn moment(table: &[Duration], situation: &Situation) -> Option<Duration> {
     let latest = *table.get(tries - 1)?;
     let before = if tries > 1 { table[tries - 2] } else { Duration::ZERO };
     let earliest = latest.mul_f64(EARLIEST).max(before);
-    Some(latest - (latest - earliest).mul_f64(situation.jitter.clamp(0.0, 1.0)))
+    let early = latest.saturating_sub(earliest).mul_f64(situation.jitter.clamp(0.0, 1.0));
+    Some(latest.saturating_sub(early))
 }

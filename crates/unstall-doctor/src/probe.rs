@@ -56,7 +56,13 @@ pub(crate) fn plain_connect(address: SocketAddr, limit: Duration) -> (Ended, Opt
 /// One connect without SYN retransmissions; `None`: this system needs no such thing, or does not take it.
 pub(crate) fn connect_without_retransmission(address: SocketAddr, limit: Duration) -> Option<Ended> {
     let (prepared, ended, _) = connect(address, limit, SynRetransmissions::NoneIfLocal);
-    matches!(prepared, Prepared::NoRetransmission | Prepared::OneRetransmission).then_some(ended)
+    (prepared == Prepared::NoRetransmission).then_some(ended)
+}
+
+/// The same with one retransmission.
+pub(crate) fn connect_with_one_retransmission(address: SocketAddr, limit: Duration) -> Option<Ended> {
+    let (prepared, ended, _) = connect(address, limit, SynRetransmissions::Exactly(1));
+    (prepared == Prepared::OneRetransmission).then_some(ended)
 }
 
 fn connect(
@@ -64,7 +70,7 @@ fn connect(
     limit: Duration,
     syn_retransmissions: SynRetransmissions,
 ) -> (Prepared, Ended, Option<TcpStream>) {
-    let options = unstall_sys::connect::Options { nodelay: true, syn_retransmissions, local: true };
+    let options = unstall_sys::connect::Options { syn_retransmissions, local: true, ..Default::default() };
     let start = Instant::now();
     let (prepared, result) = unstall_sys::connect::connect_blocking(address, &options, Some(limit));
     let elapsed = start.elapsed();
@@ -76,6 +82,29 @@ fn connect(
             (prepared, Ended { outcome: error.outcome(), os_error: error.os_error(), elapsed }, None)
         }
     }
+}
+
+/// A connect that does not wait for its end. `Err`: it failed at once, as a refusal on the same machine may.
+pub(crate) fn begin_connect(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    match socket.connect(&address.into()) {
+        Err(error) if !in_progress(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn in_progress(error: &io::Error) -> bool {
+    // EINPROGRESS has no ErrorKind of its own on every toolchain that this builds with; Windows says WSAEWOULDBLOCK.
+    let unix = rustix::io::Errno::INPROGRESS.raw_os_error();
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(unix)
+}
+
+/// A socket as unstall-sys takes one that is not its own.
+pub(crate) fn borrowed(socket: &impl AsSocket) -> unstall_sys::connect::SocketRef<'_> {
+    #[cfg(unix)]
+    return socket.as_fd();
+    #[cfg(windows)]
+    socket.as_socket()
 }
 
 /// Has the socket closed with a reset, so that no connection stays in TIME_WAIT: a run makes hundreds.

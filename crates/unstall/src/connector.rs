@@ -1,10 +1,13 @@
 //! What a connect may be told, and the two ways it goes: straight to one address, or a race.
 
+use crate::drive::{self, One};
+use crate::heat::{self, Why};
+use crate::retry::Retries;
 use crate::{ConnectError, Family, Prepared, SynRetransmissions, Target, Timeline};
-use crate::{drive, heat};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use unstall_core::{locality, race};
+use unstall_core::race::Candidate;
+use unstall_core::{backlog, locality, race};
 use unstall_sys::addresses;
 use unstall_sys::connect::{Options, connect_blocking};
 
@@ -30,6 +33,7 @@ pub struct Connector {
     attempt_delay: Duration,
     local_attempt_delay: Duration,
     syn_retransmissions: SynRetransmissions,
+    backlog_retry: Duration,
     nodelay: bool,
     family: Family,
 }
@@ -42,6 +46,7 @@ impl Default for Connector {
             attempt_delay,
             local_attempt_delay,
             syn_retransmissions: SynRetransmissions::default(),
+            backlog_retry: backlog::PATIENCE,
             nodelay: true,
             family: Family::default(),
         }
@@ -83,10 +88,36 @@ impl Connector {
 
     /// How often the SYN may be sent again, which on Windows is also how often a refused connect is repeated.
     ///
-    /// Default [`SynRetransmissions::NoneIfLocal`]. Without effect on Linux and other Unix, which refuse at once; there
+    /// Default [`SynRetransmissions::NoneIfLocal`]. On Linux and other Unix, which refuse at once by themselves,
     /// [`Attempt::prepared`](crate::Attempt::prepared) says [`Prepared::NotNeeded`].
+    ///
+    /// [`SynRetransmissions::NoneAnywhere`] is for probes, scanners and programs that wait for a server: a host of the local
+    /// network that refuses is known in one round trip, which takes Windows 2 s. A SYN that is lost is sent again by this
+    /// library then, with a fresh socket each time, at the OS's own moments (1, 3, 7, 15 s; on Linux those of its settings), and
+    /// [`Reason::SynRetry`](crate::Reason::SynRetry) says so in the timeline. The price: an answer that takes more than 1 s finds
+    /// its socket closed, and only the second try, at 1 s, waits longer; and a remote server whose accept queue is full refuses
+    /// on Windows, for its queue cannot be seen from here. So it is not the default. It holds on every OS alike.
     pub fn syn_retransmissions(mut self, retransmissions: SynRetransmissions) -> Self {
         self.syn_retransmissions = retransmissions;
+        self
+    }
+
+    /// How long a listener of this host is tried that does not take the connect, because its accept queue is full or the SYN was
+    /// lost.
+    ///
+    /// Default 2 s ([`backlog::PATIENCE`](unstall_core::backlog::PATIENCE)), which is how long Windows itself repeats a SYN; zero
+    /// turns it off. Within that time
+    /// - a refusal by a port on which somebody listens (Windows answers so when the queue is full) is tried again with a fresh
+    ///   socket, after 1 ms at first, 11 times at most; where nobody listens, it is final at once;
+    /// - an attempt that is not answered (Linux drops the SYN, and sends the next a second later) is made afresh as soon as the
+    ///   listener table shows room in the queue, 7 times at most. While the queue is full the first socket waits with the OS's own
+    ///   repetitions, so nothing is later than with the OS alone. After the time it is left to the OS.
+    ///
+    /// Every try is in the timeline, with [`Reason::BacklogRetry`](crate::Reason::BacklogRetry). A connection made by such a try is
+    /// looked at once more on Linux: if the server's side has not taken it (a ghost: the queue was full again when the last ACK
+    /// came) it is reset and made again. A first try that connects is not looked at, for that would cost every connect.
+    pub fn backlog_retry(mut self, patience: Duration) -> Self {
+        self.backlog_retry = patience;
         self
     }
 
@@ -119,14 +150,16 @@ impl Connector {
         let target = target.try_into().map_err(Into::into)?;
         let Some(address) = self.only_address(&target) else {
             let (result, timeline) = drive::race(self, target);
-            return result.map_err(|source| ConnectError::new(timeline, source));
+            return result.map_err(|why| ConnectError::new(timeline, why));
         };
         let start = Instant::now();
-        let (prepared, result) = self.connect_address(address);
-        result.map_err(|error| {
-            let timeline = heat::one_attempt(target, address, prepared, Some(&error), start.elapsed());
-            ConnectError::new(timeline, Some(error))
-        })
+        match self.connect_address(&target, address, start) {
+            One::AtOnce((prepared, result)) => result.map_err(|error| {
+                let timeline = heat::one_attempt(target, address, prepared, Some(&error), start.elapsed());
+                ConnectError::new(timeline, Why::of(error, address))
+            }),
+            One::Raced((result, timeline)) => result.map_err(|why| ConnectError::new(timeline, why)),
+        }
     }
 
     /// Like [`connect`](Self::connect), and says what happened when, whether or not it connected.
@@ -152,13 +185,17 @@ impl Connector {
             None => drive::race(self, target.clone()),
             Some(address) => {
                 let start = Instant::now();
-                let (prepared, result) = self.connect_address(address);
-                let error = result.as_ref().err();
-                let timeline = heat::one_attempt(target.clone(), address, prepared, error, start.elapsed());
-                (result.map_err(Some), timeline)
+                match self.connect_address(target, address, start) {
+                    One::AtOnce((prepared, result)) => {
+                        let (error, elapsed) = (result.as_ref().err(), start.elapsed());
+                        let timeline = heat::one_attempt(target.clone(), address, prepared, error, elapsed);
+                        (result.map_err(|error| Why::of(error, address)), timeline)
+                    }
+                    One::Raced(ended) => ended,
+                }
             }
         };
-        (result.map_err(|source| ConnectError::new(timeline.clone(), source)), timeline)
+        (result.map_err(|why| ConnectError::new(timeline.clone(), why)), timeline)
     }
 
     /// The address, if the target is one and may be tried, so that there is nothing to race.
@@ -167,21 +204,35 @@ impl Connector {
     }
 
     /// The shortest way to one address.
-    pub(crate) fn connect_address(
+    fn connect_address(
         &self,
+        target: &Target,
         address: SocketAddr,
-    ) -> (Prepared, Result<TcpStream, unstall_sys::Error>) {
-        connect_blocking(address, &self.options_for_one(address), self.connect_timeout)
+        start: Instant,
+    ) -> One<(Prepared, Result<TcpStream, unstall_sys::Error>), drive::Raced> {
+        let candidate = Candidate { address, local: is_local(address) };
+        if self.repeats(candidate) {
+            return drive::one(self, target, candidate, start);
+        }
+        One::AtOnce(connect_blocking(address, &self.options(candidate.local), self.connect_timeout))
     }
 
-    /// The options for the only address of a target.
-    pub(crate) fn options_for_one(&self, address: SocketAddr) -> Options {
-        // The list of the host's addresses costs several calls; for one address it decides about Windows' refusals alone.
-        self.options(locality::is_local_by(address.ip(), |ip| cfg!(windows) && addresses::is_own(ip)))
+    /// Whether a try of this address may be followed by another. With no time at all there is none.
+    pub(crate) fn repeats(&self, candidate: Candidate) -> bool {
+        self.retries().apply(candidate.local) && self.connect_timeout != Some(Duration::ZERO)
+    }
+
+    pub(crate) fn retries(&self) -> Retries {
+        Retries::new(self.backlog_retry, self.syn_retransmissions)
     }
 
     pub(crate) fn options(&self, local: bool) -> Options {
-        Options { nodelay: self.nodelay, syn_retransmissions: self.syn_retransmissions, local }
+        Options {
+            nodelay: self.nodelay,
+            syn_retransmissions: self.syn_retransmissions,
+            local,
+            ..Options::default()
+        }
     }
 
     pub(crate) fn race_config(&self) -> race::Config {
@@ -192,4 +243,9 @@ impl Connector {
         config.deadline = self.connect_timeout;
         config
     }
+}
+
+/// Whether the packets stay on this host. The list of its addresses is read once a second at most, and not for loopback.
+pub(crate) fn is_local(address: SocketAddr) -> bool {
+    locality::is_local_by(address.ip(), addresses::is_own)
 }

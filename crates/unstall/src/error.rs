@@ -1,5 +1,6 @@
 //! Why a connect failed, with everything that was tried.
 
+use crate::heat::Why;
 use crate::{Attempt, Outcome, ParseTargetError, Resolution, Timeline};
 use std::convert::Infallible;
 use std::error::Error;
@@ -7,8 +8,11 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use unstall_core::backlog::Listening;
 use unstall_core::outcome::io_error_kind;
 use unstall_core::text::duration;
+use unstall_sys::listeners::Queue;
 
 /// A connect that failed: its class, every address that was tried, what each came to and how long that took.
 ///
@@ -42,12 +46,12 @@ enum Cause {
 
 struct Failure {
     timeline: Timeline,
-    source: Option<unstall_sys::Error>,
+    why: Why,
 }
 
 impl ConnectError {
-    pub(crate) fn new(timeline: Timeline, source: Option<unstall_sys::Error>) -> Self {
-        Self(Cause::Connect(Arc::new(Failure { timeline, source })))
+    pub(crate) fn new(timeline: Timeline, why: Why) -> Self {
+        Self(Cause::Connect(Arc::new(Failure { timeline, why })))
     }
 
     /// What the connect came to; never [`Outcome::Connected`]. `None`: nothing was tried, because the target was none.
@@ -62,6 +66,14 @@ impl ConnectError {
         match &self.0 {
             Cause::Target(_) => None,
             Cause::Connect(failure) => Some(&failure.timeline),
+        }
+    }
+
+    /// What the listener table said of an address of this host that did not answer.
+    fn queue(&self) -> Option<Queue> {
+        match &self.0 {
+            Cause::Target(_) => None,
+            Cause::Connect(failure) => failure.why.queue,
         }
     }
 
@@ -177,7 +189,7 @@ impl Error for ConnectError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             Cause::Target(error) => Some(&**error),
-            Cause::Connect(failure) => failure.source.as_ref()?.source(),
+            Cause::Connect(failure) => failure.why.source.as_ref()?.source(),
         }
     }
 }
@@ -196,25 +208,51 @@ impl fmt::Display for ConnectError {
             Cause::Connect(failure) => &failure.timeline,
         };
         write!(f, "cannot connect to {}: ", timeline.target)?;
-        match (&timeline.attempts[..], &timeline.resolution) {
+        let by_address = tries(&timeline.attempts);
+        match (&by_address[..], &timeline.resolution) {
             ([], Some(resolution)) => unresolved(f, resolution)?,
             ([], None) => match self.source() {
                 Some(source) => write!(f, "{source}")?,
                 None => f.write_str("the address is of a family that may not be tried")?,
             },
             // The target already says the address.
-            ([attempt], None) => ended(f, attempt)?,
-            (attempts, _) => {
-                for (n, attempt) in attempts.iter().enumerate() {
-                    write!(f, "{}{} ", if n > 0 { ", " } else { "" }, attempt.address)?;
-                    ended(f, attempt)?;
+            ([only], None) => ended(f, only)?,
+            (addresses, _) => {
+                for (n, tries) in addresses.iter().enumerate() {
+                    write!(f, "{}{} ", if n > 0 { ", " } else { "" }, tries.last.address)?;
+                    ended(f, tries)?;
                 }
             }
         }
         if let (Outcome::Unknown, Some(source)) = (timeline.outcome, self.source()) {
             write!(f, " ({source})")?;
         }
-        f.write_str(advice(timeline))
+        match self.queue() {
+            _ if timeline.outcome != Outcome::TimedOut => f.write_str(advice(timeline)),
+            Some(queue) => silence(f, queue),
+            None => f.write_str(advice(timeline)),
+        }
+    }
+}
+
+/// Which silence of this host it was.
+fn silence(f: &mut fmt::Formatter<'_>, queue: Queue) -> fmt::Result {
+    match (queue.listening, queue.waiting, queue.backlog) {
+        (Listening::Full, Some(waiting), Some(backlog)) => write!(
+            f,
+            "; its accept queue is full ({waiting} wait, backlog {backlog}): the server does not accept, or needs a larger backlog"
+        ),
+        (Listening::Full, _, _) => {
+            f.write_str("; its accept queue is full: the server does not accept, or needs a larger backlog")
+        }
+        (Listening::Room, Some(waiting), Some(backlog)) => write!(
+            f,
+            "; a server listens and its accept queue has room ({waiting} wait, backlog {backlog}): look for a packet filter that drops the connect"
+        ),
+        (Listening::No, _, _) => {
+            f.write_str("; nobody listens there, and a packet filter drops the connect: start the server and check the filter")
+        }
+        _ => f.write_str("; nothing answered: check firewalls and the server's accept queue, or allow more time"),
     }
 }
 
@@ -232,14 +270,34 @@ fn unresolved(f: &mut fmt::Formatter<'_>, resolution: &Resolution) -> fmt::Resul
     resolution.os_error.map_or(Ok(()), |error| write!(f, " ({error})"))
 }
 
-/// `refused after 0.05 ms`.
-fn ended(f: &mut fmt::Formatter<'_>, attempt: &Attempt) -> fmt::Result {
-    let took = duration(attempt.took());
-    if was_reset(attempt) {
-        write!(f, "reset after {took}")
-    } else {
-        write!(f, "{} after {took}", attempt.outcome)
+/// All attempts of one address.
+struct Tries<'a> {
+    count: usize,
+    start: Duration,
+    last: &'a Attempt,
+}
+
+/// The attempts by address, in the order in which the addresses were first tried.
+fn tries(attempts: &[Attempt]) -> Vec<Tries<'_>> {
+    let mut tries: Vec<Tries<'_>> = Vec::new();
+    for attempt in attempts {
+        match tries.iter_mut().find(|tries| tries.last.address == attempt.address) {
+            Some(tries) => *tries = Tries { count: tries.count + 1, start: tries.start, last: attempt },
+            None => tries.push(Tries { count: 1, start: attempt.start, last: attempt }),
+        }
     }
+    tries
+}
+
+/// `refused after 0.05 ms`, `timed out after 2000 ms and 3 tries`.
+fn ended(f: &mut fmt::Formatter<'_>, tries: &Tries<'_>) -> fmt::Result {
+    let took = duration(tries.last.end.saturating_sub(tries.start));
+    if was_reset(tries.last) {
+        write!(f, "reset after {took}")?;
+    } else {
+        write!(f, "{} after {took}", tries.last.outcome)?;
+    }
+    if tries.count > 1 { write!(f, " and {} tries", tries.count) } else { Ok(()) }
 }
 
 /// Whether somebody listened: the connection stood, for a moment.
@@ -283,7 +341,6 @@ fn advice(timeline: &Timeline) -> &'static str {
 mod tests {
     use super::*;
     use crate::{Operation, OsError, Prepared, Reason};
-    use std::time::Duration;
 
     const ALL_FAILURES: [Outcome; 9] = [
         Outcome::Refused,
@@ -333,7 +390,7 @@ mod tests {
             outcome,
             elapsed: Duration::from_millis(2),
         };
-        ConnectError::new(timeline, None)
+        ConnectError::new(timeline, Why::default())
     }
 
     #[test]

@@ -1,41 +1,85 @@
 //! A race that is being run, whoever waits for its sockets: core's machine, the clock, and the timeline as it grows.
 
-use crate::{Attempt, Prepared, Reason, Resolution, Target, Timeline};
+use crate::connector::is_local;
+use crate::retry::{Again, Retries, Silent, Stream, Tries};
+use crate::{Attempt, Connector, Prepared, Reason, Resolution, Target, Timeline, retry};
 use smallvec::{SmallVec, smallvec};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
+use unstall_core::backlog::Seen;
 use unstall_core::outcome::Outcome;
+use unstall_core::race;
 use unstall_core::race::{Action, AttemptId, Candidate, End, Race, Verdict};
-use unstall_core::{locality, race};
-use unstall_sys::{Error, addresses};
+use unstall_sys::Error;
+use unstall_sys::listeners::{self, Queue};
 
-/// How a connect ended, and the OS's error of the attempt that tells most, if the OS gave one.
-pub(crate) type Ended<S> = (Result<S, Option<Error>>, Timeline);
+/// The first attempt of a race.
+pub(crate) const FIRST: AttemptId = AttemptId(0);
+
+/// How a connect ended, and why it failed.
+pub(crate) type Ended<S> = (Result<S, Why>, Timeline);
+
+/// Why a connect failed, beyond what its timeline says.
+#[derive(Debug, Default)]
+pub(crate) struct Why {
+    /// The OS's error of the attempt that tells most, if the OS gave one.
+    pub(crate) source: Option<Error>,
+    /// What the listener table said of an address of this host that did not answer.
+    pub(crate) queue: Option<Queue>,
+}
+
+impl Why {
+    /// The reason of one attempt. Only a silence within this host is looked into.
+    pub(crate) fn of(error: Error, address: SocketAddr) -> Self {
+        let silent = error.outcome() == Outcome::TimedOut && is_local(address);
+        Self { queue: silent.then(|| listeners::queue(address)), source: Some(error) }
+    }
+}
+
+/// What is to be done for a race beside waiting.
+pub(crate) enum Step {
+    /// What the machine says.
+    Race(Action),
+    /// To ask [`Heat::look`] about an attempt that is still unanswered.
+    Look(AttemptId),
+}
+
+/// Why an attempt is closed that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// A fresh socket takes its place at once.
+    Afresh(Reason),
+    /// Nothing will answer it.
+    GivenUp,
+}
 
 /// A race whose winner is an `S`. The driver asks [`next`](Self::next) what to do, does it, and reports.
 pub(crate) struct Heat<S> {
     start: Instant,
     race: Race,
+    retries: Retries,
     target: Target,
     resolution: Option<Resolution>,
     /// The attempt with the id n is the n-th.
     attempts: SmallVec<[Attempt; 2]>,
+    /// The pending attempts that are to be looked at, and when.
+    looks: SmallVec<[(AttemptId, Duration); 2]>,
     /// In the order in which they came.
     errors: SmallVec<[Error; 2]>,
     winner: Option<S>,
 }
 
-impl<S> Heat<S> {
+impl<S: Stream> Heat<S> {
     /// The race as it stands when the one answer has come: from the resolver, or an address that was the target. `start` is when
     /// it was asked for.
     pub(crate) fn new(
-        config: race::Config,
+        connector: &Connector,
         target: Target,
         start: Instant,
         resolved: Result<Vec<SocketAddr>, Error>,
     ) -> Self {
         let now = start.elapsed();
-        let race = with_answer(config, &target, &resolved, now);
+        let race = with_answer(connector.race_config(), &target, &resolved, now);
         let resolution = target.is_name().then(|| Resolution {
             start: Duration::ZERO,
             end: now,
@@ -43,45 +87,161 @@ impl<S> Heat<S> {
             failure: resolved.as_ref().err().map(Error::outcome),
             os_error: resolved.as_ref().err().and_then(Error::os_error),
         });
+        let errors = resolved.err().into_iter().collect();
+        Self { resolution, errors, ..Self::with_race(connector, target, start, race) }
+    }
+
+    /// The race of one address, whose first attempt was started at `start` and has not connected. Its name is [`FIRST`].
+    pub(crate) fn begun(
+        connector: &Connector,
+        target: Target,
+        candidate: Candidate,
+        start: Instant,
+        prepared: Prepared,
+    ) -> Self {
+        let race = Race::with_candidates(connector.race_config(), &[candidate]);
+        let mut heat = Self::with_race(connector, target, start, race);
+        // With nothing else to try, the first thing that a race wants is this start (or its end, at a limit of 0).
+        let first = heat.race.next(Duration::ZERO);
+        if matches!(first, Action::Start { .. }) {
+            heat.started(FIRST, candidate, Reason::DnsCompleted, Duration::ZERO, prepared);
+        }
+        heat
+    }
+
+    fn with_race(connector: &Connector, target: Target, start: Instant, race: Race) -> Self {
         Self {
             start,
             race,
+            retries: connector.retries(),
             target,
-            resolution,
+            resolution: None,
             attempts: SmallVec::new(),
-            errors: resolved.err().into_iter().collect(),
+            looks: SmallVec::new(),
+            errors: SmallVec::new(),
             winner: None,
         }
     }
 
     /// What to do now, and what time it is.
-    pub(crate) fn next(&mut self) -> (Action, Duration) {
+    pub(crate) fn next(&mut self) -> (Step, Duration) {
         let now = self.start.elapsed();
-        (self.race.next(now), now)
+        let step = match self.race.next(now) {
+            Action::Wait { until } => match self.looks.iter().min_by_key(|(_, at)| *at) {
+                Some(&(id, at)) if at <= now => Step::Look(id),
+                Some(&(_, at)) => {
+                    Step::Race(Action::Wait { until: Some(until.map_or(at, |until| until.min(at))) })
+                }
+                None => Step::Race(Action::Wait { until }),
+            },
+            action => Step::Race(action),
+        };
+        (step, now)
     }
 
-    /// The next attempt, in the order of their ids, has been started as [`Action::Start`] said.
-    pub(crate) fn started(&mut self, address: SocketAddr, reason: Reason, now: Duration, prepared: Prepared) {
-        self.attempts.push(pending(address, reason, now, prepared));
+    /// The attempt `id`, the next in the order of their ids, is being started as [`Action::Start`] said.
+    pub(crate) fn started(
+        &mut self,
+        id: AttemptId,
+        candidate: Candidate,
+        reason: Reason,
+        now: Duration,
+        prepared: Prepared,
+    ) {
+        self.attempts.push(pending(candidate.address, reason, now, prepared));
+        if let Some(after) = self.retries.first_look(self.tries(id)) {
+            self.looks.push((id, now + after));
+        }
+    }
+
+    /// For how long an attempt that is about to start may wait for its answer, where the OS would otherwise give it up too early.
+    pub(crate) fn patience(&self, candidate: Candidate) -> Option<Duration> {
+        let tries = self.attempts.iter().filter(|attempt| attempt.address == candidate.address).count();
+        self.retries.patience(candidate.local, tries as u32)
+    }
+
+    /// Looks at an attempt that is still unanswered. `Some`: the driver closes it, if it has still not ended, and says so by
+    /// [`closed`](Self::closed).
+    pub(crate) fn look(&mut self, id: AttemptId) -> Option<Closing> {
+        self.looks.retain(|(of, _)| *of != id);
+        let decision = self.retries.silent(&self.tries(id));
+        match decision {
+            Silent::LeaveAlone => None,
+            Silent::LookIn(after) => {
+                self.looks.push((id, self.start.elapsed() + after));
+                None
+            }
+            Silent::Close(closing) => Some(closing),
+        }
+    }
+
+    /// The attempt `id` was closed as [`look`](Self::look) said.
+    pub(crate) fn closed(&mut self, id: AttemptId, closing: Closing) {
+        let now = self.record(id, Outcome::TimedOut);
+        match closing {
+            Closing::Afresh(reason) => self.race.attempt_renewed(now, id, reason),
+            Closing::GivenUp => {
+                let Attempt { address, start, .. } = self.attempts[id.0 as usize];
+                self.errors.push(Error::limit(address, now.saturating_sub(start)));
+                let _ = self.race.attempt_ended(now, id, Outcome::TimedOut);
+            }
+        }
+    }
+
+    /// Nobody can wait for a time, so nothing is looked at any more. False: nothing was.
+    #[cfg(any(feature = "tokio", feature = "async-io"))]
+    pub(crate) fn stop_looking(&mut self) -> bool {
+        let looked = !self.looks.is_empty();
+        self.looks.clear();
+        self.retries = Retries::default();
+        looked
     }
 
     /// The attempt `id` ended. A stream that does not win is dropped.
     pub(crate) fn attempt_ended(&mut self, id: AttemptId, result: Result<S, Error>) {
-        let outcome = result.as_ref().map_or_else(Error::outcome, |_| Outcome::Connected);
-        let now = self.record(id, outcome);
-        let verdict = self.race.attempt_ended(now, id, outcome);
+        self.looks.retain(|(of, _)| *of != id);
         match result {
-            Ok(stream) if verdict == Verdict::Keep => self.winner = Some(stream),
-            Ok(_) => {}
-            Err(error) => {
-                self.attempts[id.0 as usize].os_error = error.os_error();
-                self.errors.push(error);
+            Ok(stream) => self.connected(id, stream),
+            Err(error) => self.failed(id, error),
+        }
+    }
+
+    fn connected(&mut self, id: AttemptId, stream: S) {
+        // Only an attempt that was made again is worth the look: it went to a queue that had been full.
+        if self.attempts[id.0 as usize].reason == Reason::BacklogRetry && stream.is_ghost() {
+            if let Some(Again { after, .. }) = self.retries.ended(Seen::Ghost, &self.tries(id)) {
+                stream.reset();
+                let now = self.record(id, Outcome::TimedOut);
+                self.race.attempt_renewed(now + after, id, Reason::BacklogRetry);
+                return;
+            }
+        }
+        let now = self.record(id, Outcome::Connected);
+        if self.race.attempt_ended(now, id, Outcome::Connected) == Verdict::Keep {
+            self.winner = Some(stream);
+        }
+    }
+
+    fn failed(&mut self, id: AttemptId, error: Error) {
+        let outcome = error.outcome();
+        let again = retry::seen(&error).and_then(|seen| self.retries.ended(seen, &self.tries(id)));
+        let now = self.record(id, outcome);
+        self.attempts[id.0 as usize].os_error = error.os_error();
+        self.errors.push(error);
+        match again {
+            Some(Again { after, reason: Reason::BacklogRetry }) => {
+                let _ = self.race.attempt_again(now, id, now + after);
+            }
+            Some(Again { after, reason }) => self.race.attempt_renewed(now + after, id, reason),
+            None => {
+                let _ = self.race.attempt_ended(now, id, outcome);
             }
         }
     }
 
     /// The attempt `id` has been closed as [`Action::Cancel`] said.
     pub(crate) fn cancelled(&mut self, id: AttemptId, outcome: Outcome) {
+        self.looks.retain(|(of, _)| *of != id);
         self.record(id, outcome);
     }
 
@@ -99,8 +259,10 @@ impl<S> Heat<S> {
             End::Failed(Outcome::Cancelled) => self.errors.first().map_or(Outcome::Cancelled, Error::outcome),
             End::Failed(outcome) => outcome,
         };
-        self.errors.retain(|error| tells(error.outcome(), outcome));
-        let result = self.winner.ok_or_else(|| self.errors.into_iter().next());
+        let result = match self.winner.take() {
+            Some(stream) => Ok(stream),
+            None => Err(self.why(outcome)),
+        };
         let timeline = Timeline {
             target: self.target,
             resolution: self.resolution,
@@ -109,6 +271,38 @@ impl<S> Heat<S> {
             elapsed: self.start.elapsed(),
         };
         (result, timeline)
+    }
+
+    fn why(&mut self, outcome: Outcome) -> Why {
+        let errors = std::mem::take(&mut self.errors);
+        let source = errors.into_iter().find(|error| tells(error.outcome(), outcome));
+        let mut silent = self.attempts.iter().rev().filter(|attempt| attempt.outcome == Outcome::TimedOut);
+        let queue = match silent.next().map(|attempt| attempt.address) {
+            Some(address) if outcome == Outcome::TimedOut && self.is_local(address) => {
+                Some(listeners::queue(address))
+            }
+            _ => None,
+        };
+        Why { source, queue }
+    }
+
+    /// All tries of the address of `id`, which is the last of them.
+    fn tries(&self, id: AttemptId) -> Tries {
+        let address = self.attempts[id.0 as usize].address;
+        let mut same = self.attempts.iter().filter(|attempt| attempt.address == address);
+        let now = self.start.elapsed();
+        let first = same.next().map_or(now, |attempt| attempt.start);
+        Tries {
+            address,
+            local: self.is_local(address),
+            count: 1 + same.count() as u32,
+            elapsed: now.saturating_sub(first),
+            left: self.race.config().deadline.map(|deadline| deadline.saturating_sub(now)),
+        }
+    }
+
+    fn is_local(&self, address: SocketAddr) -> bool {
+        self.race.candidates().any(|candidate| candidate.address == address && candidate.local)
     }
 
     fn record(&mut self, id: AttemptId, outcome: Outcome) -> Duration {
@@ -126,10 +320,7 @@ fn with_answer(
     resolved: &Result<Vec<SocketAddr>, Error>,
     now: Duration,
 ) -> Race {
-    let candidate = |&address: &SocketAddr| Candidate {
-        address,
-        local: locality::is_local_by(address.ip(), addresses::is_own),
-    };
+    let candidate = |&address: &SocketAddr| Candidate { address, local: is_local(address) };
     let candidates: SmallVec<[Candidate; 8]> = resolved.iter().flatten().map(candidate).collect();
     if !target.is_name() && !candidates.is_empty() {
         return Race::with_candidates(config, &candidates);

@@ -50,8 +50,12 @@
 //!
 //! | | unstall | std |
 //! |---|---|---|
-//! | without a limit | `socket`, `connect`, `setsockopt` (`TCP_NODELAY`) | `socket`, `connect` |
-//! | with a limit | `socket`, `connect`, `ppoll`, `setsockopt`, `ioctl` | `socket`, `ioctl`, `connect`, `ioctl`, `poll` |
+//! | without a limit | `socket`, `connect`, `sendto`, `setsockopt` (`TCP_NODELAY`), `ioctl` | `socket`, `connect` |
+//! | with a limit | the same | `socket`, `ioctl`, `connect`, `ioctl`, `poll` |
+//! | `backlog_retry(0)`, without a limit | `socket`, `connect`, `setsockopt` | `socket`, `connect` |
+//!
+//! Two of them, `sendto` (of nothing, which tells whether it is connected) and `ioctl`, are there because a connect that blocks
+//! could not be given up when the server's accept queue is full: see [`Connector::backlog_retry`].
 //!
 //! A port of this host that the kernel could choose as a source port costs one `setsockopt` more, against self-connects.
 //! `cargo bench -p unstall` compares the times with std's, side by side in one run.
@@ -82,6 +86,7 @@ mod offload;
 mod prepare;
 #[cfg(any(feature = "tokio", feature = "async-io"))]
 mod reactor;
+mod retry;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(feature = "tokio")]

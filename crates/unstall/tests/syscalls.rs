@@ -14,13 +14,24 @@ const ADDRESS: &str = "UNSTALL_TRACED_ADDRESS";
 
 #[test]
 fn a_connect_makes_no_call_it_does_not_need() {
-    check("a_connect_makes_no_call_it_does_not_need", &Connector::new(), "close connect setsockopt socket");
+    check(
+        "a_connect_makes_no_call_it_does_not_need",
+        &Connector::new(),
+        "close connect ioctl sendto setsockopt socket",
+    );
+}
+
+/// With nothing to repeat, a connect without a limit may block.
+#[test]
+fn without_retries_two_calls_less_are_made() {
+    let connector = Connector::new().backlog_retry(Duration::ZERO);
+    check("without_retries_two_calls_less_are_made", &connector, "close connect setsockopt socket");
 }
 
 #[test]
-fn a_limit_adds_poll_and_one_call() {
+fn a_limit_adds_no_call() {
     let connector = Connector::new().connect_timeout(Duration::from_secs(10));
-    check("a_limit_adds_poll_and_one_call", &connector, "close connect ioctl ppoll setsockopt socket");
+    check("a_limit_adds_no_call", &connector, "close connect ioctl sendto setsockopt socket");
 }
 
 fn check(test: &str, connector: &Connector, expected: &str) {

@@ -233,16 +233,16 @@ impl Race {
         Verdict::Close
     }
 
-    /// The attempt `id`, which is still unanswered, was closed, to be made afresh now, with a new id and `reason`.
+    /// The attempt `id` got no answer and was closed, to be made afresh at `at`, with a new id and `reason`.
     ///
     /// It is the same wait as before with another socket: unlike [`attempt_again`](Self::attempt_again) it lets no candidate
-    /// start before its time.
+    /// start before its time, and the deadline comes as it does for one that is pending.
     ///
     /// # Panics
     /// In debug builds if `id` was never started.
-    pub fn attempt_renewed(&mut self, now: Duration, id: AttemptId, reason: Reason) {
+    pub fn attempt_renewed(&mut self, at: Duration, id: AttemptId, reason: Reason) {
         if let Some(index) = self.reported(id) {
-            self.live[index].stage = Stage::Again { at: now, reason };
+            self.live[index].stage = Stage::Again { at, reason };
         }
     }
 

@@ -22,15 +22,17 @@
 //! | connect | calls |
 //! |---|---|
 //! | without limit | socket, connect, setsockopt(TCP_NODELAY) |
-//! | with a limit | socket, connect, poll, setsockopt(TCP_NODELAY), ioctl(FIONBIO) |
+//! | with a limit, local | socket, connect, sendto, setsockopt(TCP_NODELAY), ioctl(FIONBIO) |
+//! | with a limit, elsewhere | socket, connect, poll, setsockopt(TCP_NODELAY), ioctl(FIONBIO) |
 //! | an attempt of a set | the same; poll looks at all that are pending |
-//! | `begin`, local | socket, connect, getpeername, setsockopt(TCP_NODELAY) |
-//! | `begin`, local and refused | socket, connect, getpeername, getsockopt(SO_ERROR), close |
+//! | `begin`, local | socket, connect, sendto, setsockopt(TCP_NODELAY) |
+//! | `begin`, local and refused | socket, connect, sendto, close |
 //! | `begin`, elsewhere | socket, connect; setsockopt(TCP_NODELAY) when it is over |
 //! | refused, without limit | socket, connect, close |
-//! | refused, with a limit | socket, connect, poll, getsockopt(SO_ERROR), close |
+//! | refused, with a limit or in a set, local | socket, connect, sendto, close |
 //!
-//! A local connect that is not over at once (its server's queue is full) polls a second time. A local destination port within the
+//! Sending nothing is how a local attempt is looked at: that says "done", "under way" or why not, in one call that is cheaper than
+//! a poll. One that is not over at once (its server's queue is full) polls then. A local destination port within the
 //! ephemeral range costs one setsockopt(IP_LOCAL_PORT_RANGE) more, before connect; where the kernel (before 6.3) has no such
 //! option, one getsockname after it. The range is read once a second at most (open, read, close). `tests/syscalls.rs`
 //! counts them.
@@ -45,6 +47,8 @@
 //! second is guarded by its old bounds.
 
 use crate::error::Error;
+#[cfg(unix)]
+use crate::listeners::{self, ServerSide};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use unstall_core::syn::{Prepared, SynRetransmissions};
@@ -81,11 +85,19 @@ pub struct Options {
     /// Whether the packets stay on this host (see `unstall_core::locality`). Default false. It decides about
     /// retransmissions and about the guard against self-connects, which only local destinations can have.
     pub local: bool,
+    /// How long this attempt's SYN may wait for its answer, where the OS is told not to send it again. Default `None`: as long as
+    /// the OS waits. Windows alone can be told.
+    pub patience: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { nodelay: true, syn_retransmissions: SynRetransmissions::NoneIfLocal, local: false }
+        Self {
+            nodelay: true,
+            syn_retransmissions: SynRetransmissions::NoneIfLocal,
+            local: false,
+            patience: None,
+        }
     }
 }
 
@@ -119,6 +131,18 @@ pub fn connect_blocking(
 /// repeat a refused connect. Does nothing on Unix, whose refusals are final at once.
 pub fn prepare(socket: SocketRef<'_>, address: SocketAddr, wanted: SynRetransmissions) -> Prepared {
     imp::prepare(socket, address, wanted)
+}
+
+/// Gives the bytes of SIO_TCP_INITIAL_RTO to a socket as they are, for measuring what each value does: no build is asked. Before
+/// its connect, and never on a socket that listens. The error code of the OS; on Unix ENOSYS, for there is no such option.
+pub fn set_initial_rto(socket: SocketRef<'_>, parameters: [u8; 4]) -> Result<(), i32> {
+    #[cfg(windows)]
+    return crate::windows::initial_rto::set(socket, parameters);
+    #[cfg(unix)]
+    {
+        let _ = (socket, parameters);
+        Err(libc::ENOSYS)
+    }
 }
 
 /// A connect that [`begin`] started, on a stream that does not block.
@@ -158,6 +182,19 @@ pub fn begin(address: SocketAddr, options: &Options) -> (Prepared, Result<Begun,
 #[cfg(unix)]
 pub fn look(stream: SocketRef<'_>) -> Result<Option<bool>, Error> {
     imp::look(stream)
+}
+
+/// What has become of the server's end of a connection within this host: where its queue was full it may not know of it. Asks the
+/// kernel about the one connection (Linux; some 10 us).
+#[cfg(unix)]
+pub fn server_side(stream: SocketRef<'_>) -> ServerSide {
+    imp::ends(stream).map_or(ServerSide::Unknown, |(own, peer)| listeners::server_side(own, peer))
+}
+
+/// Makes the end of a connection a reset, once it is closed: no TIME_WAIT, and nothing is left to accept at the other side. For a
+/// connection that the server never took.
+pub fn reset_at_close(stream: SocketRef<'_>) {
+    imp::reset_at_close(stream);
 }
 
 #[cfg(unix)]
@@ -241,6 +278,12 @@ impl<K: Copy + Eq> AttemptSet<K> {
     /// Closes an attempt. One that is not in the set is ignored.
     pub fn cancel(&mut self, key: K) {
         self.0.cancel(key);
+    }
+
+    /// Closes an attempt, unless it has just ended: then it is handed out, for whoever connected must not be lost. `None`: it is
+    /// closed, or was not in the set.
+    pub fn give_up(&mut self, key: K) -> Option<Result<TcpStream, Error>> {
+        self.0.give_up(key)
     }
 
     /// How many attempts are pending.

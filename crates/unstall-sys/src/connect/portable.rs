@@ -23,6 +23,11 @@ pub(super) fn open(family: AddressFamily, mode: Mode) -> Result<OwnedFd, Errno> 
     Ok(socket)
 }
 
+/// No one call tells it on every system: poll has to.
+pub(super) fn look(_socket: &OwnedFd) -> Option<Result<bool, Errno>> {
+    None
+}
+
 /// No system here lets a socket exclude a source port, so both ends of a connection are compared once it is made.
 #[derive(Debug)]
 pub(super) struct SourcePort;

@@ -50,7 +50,7 @@ fn within(address: SocketAddr, options: Options, limit: Duration) -> Result<TcpS
     let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
     // On this host it is usually over by now, and a look is cheaper than a wait.
     let over = progress == Progress::Connected
-        || (options.local && attempt.wait(Some(Duration::ZERO))?)
+        || (options.local && attempt.is_over()?)
         || attempt.wait(Some(limit))?;
     if over { attempt.into_stream() } else { Err(Error::limit(address, limit)) }
 }
@@ -77,9 +77,7 @@ impl<K: Copy + Eq> AttemptSet<K> {
     fn try_start(&mut self, key: K, address: SocketAddr, options: Options) -> Result<Started, Error> {
         let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
         // On this host the handshake, or the reset, is usually over when connect returns, though it says "in progress".
-        let connected =
-            progress == Progress::Connected || (options.local && attempt.wait(Some(Duration::ZERO))?);
-        if connected {
+        if progress == Progress::Connected || (options.local && attempt.is_over()?) {
             return attempt.into_stream().map(Started::Connected);
         }
         self.pending.push((key, attempt));
@@ -107,6 +105,16 @@ impl<K: Copy + Eq> AttemptSet<K> {
 
     pub(super) fn cancel(&mut self, key: K) {
         self.pending.retain(|(pending, _)| *pending != key);
+    }
+
+    pub(super) fn give_up(&mut self, key: K) -> Option<Result<TcpStream, Error>> {
+        let index = self.pending.iter().position(|(pending, _)| *pending == key)?;
+        let (_, attempt) = self.pending.remove(index);
+        match attempt.is_over() {
+            Ok(false) => None,
+            Ok(true) => Some(attempt.into_stream()),
+            Err(error) => Some(Err(error)),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -157,6 +165,15 @@ impl Attempt {
         PollFd::new(&self.socket, PollFlags::OUT)
     }
 
+    /// Whether it is connected by now.
+    fn is_over(&self) -> Result<bool, Error> {
+        match platform::look(&self.socket) {
+            Some(Ok(over)) => Ok(over),
+            Some(Err(errno)) => Err(connect_error(self.pending.address, errno)),
+            None => self.wait(Some(Duration::ZERO)),
+        }
+    }
+
     /// Waits for the end of the connect; false: it had none in time.
     fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
         self.pending.wait(self.socket.as_fd(), timeout)
@@ -202,17 +219,6 @@ impl Pending {
         Ok(ended)
     }
 
-    /// Whether a connect on this host has succeeded by now. Looking for a peer costs less than a poll.
-    fn is_connected(self, socket: BorrowedFd<'_>) -> Result<bool, Error> {
-        if getpeername(socket).is_ok_and(|peer| peer.is_some()) {
-            return Ok(true);
-        }
-        match sockopt::socket_error(socket) {
-            Ok(Ok(())) => Ok(false),
-            Ok(Err(errno)) | Err(errno) => Err(connect_error(self.address, errno)),
-        }
-    }
-
     /// What the end of the wait says about the connect. SO_ERROR is read only when it failed.
     fn judge(self, socket: BorrowedFd<'_>, success: bool) -> Result<(), Error> {
         if success && (platform::POLL_TELLS_FAILURES || getpeername(socket).is_ok()) {
@@ -253,12 +259,22 @@ pub(super) fn look(socket: BorrowedFd<'_>) -> Result<Option<bool>, Error> {
     Ok(ended.then(|| is_success(polled[0].revents())))
 }
 
+/// A connection's own end and the other one.
+pub(super) fn ends(socket: BorrowedFd<'_>) -> Option<(SocketAddr, SocketAddr)> {
+    let own = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
+    let peer = SocketAddr::try_from(getpeername(socket).ok()??).ok()?;
+    Some((own, peer))
+}
+
+pub(super) fn reset_at_close(socket: BorrowedFd<'_>) {
+    let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+}
+
 /// Starts a connect, which whoever gets the stream waits for; `None`: it is connected.
 pub(super) fn begin(address: SocketAddr, options: Options) -> Result<(TcpStream, Option<Pending>), Error> {
     let (attempt, progress) = Attempt::start(address, options, Mode::NonBlocking)?;
+    let connected = progress == Progress::Connected || (options.local && attempt.is_over()?);
     let Attempt { socket, pending, .. } = attempt;
-    let connected =
-        progress == Progress::Connected || (options.local && pending.is_connected(socket.as_fd())?);
     if connected {
         pending.settle(socket.as_fd())?;
     }

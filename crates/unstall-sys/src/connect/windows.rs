@@ -73,6 +73,10 @@ fn without_limit(address: SocketAddr, options: Options) -> (Prepared, Result<Tcp
     (prepared, result)
 }
 
+pub(super) fn reset_at_close(socket: SocketRef<'_>) {
+    let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+}
+
 /// Where a connect really goes. Windows refuses the unspecified addresses, which Linux takes for loopback, and, on an IPv6
 /// socket as Windows makes it, the IPv4-mapped ones.
 fn destination(address: SocketAddr) -> SocketAddr {
@@ -173,7 +177,7 @@ impl Dial {
 /// A connect for a future. `None`: the provider has no ConnectEx.
 pub(super) fn begin(address: SocketAddr, options: Options) -> (Prepared, Result<Option<Connecting>, Error>) {
     let dial = Dial::new(address, options);
-    let (prepared, socket) = dial.socket(options, None);
+    let (prepared, socket) = dial.socket(options, options.patience);
     (prepared, socket.and_then(|socket| dial.begin(socket)))
 }
 
@@ -211,7 +215,7 @@ impl<K: Copy + Eq> AttemptSet<K> {
         address: SocketAddr,
         options: Options,
     ) -> (Prepared, Result<Started, Error>) {
-        self.start_within(key, address, options, None)
+        self.start_within(key, address, options, options.patience)
     }
 
     /// The same, where no later attempt to this address makes up for a SYN that is lost.
@@ -269,6 +273,12 @@ impl<K: Copy + Eq> AttemptSet<K> {
 
     pub(super) fn cancel(&mut self, key: K) {
         self.pending.retain(|(pending, _)| *pending != key);
+    }
+
+    pub(super) fn give_up(&mut self, key: K) -> Option<Result<TcpStream, Error>> {
+        let index = self.pending.iter().position(|(pending, _)| *pending == key)?;
+        let (_, mut attempt) = self.pending.remove(index);
+        attempt.has_ended().then(|| attempt.finish())
     }
 
     pub(super) fn len(&self) -> usize {

@@ -3,6 +3,7 @@
 use super::{Container, Facts, Ipv6Disabled, Wsl};
 use crate::linux::proc_file;
 use std::path::Path;
+use unstall_core::resend::Schedule;
 
 pub(super) fn facts() -> Facts {
     let facts = super::unix::facts();
@@ -22,6 +23,12 @@ pub(super) fn facts() -> Facts {
         },
         ..facts
     }
+}
+
+pub(super) fn syn_schedule() -> Schedule {
+    // A kernel before 6.5 has no straight time-outs; 6 is the kernel's default.
+    let linear = number("/proc/sys/net/ipv4/tcp_syn_linear_timeouts").unwrap_or(0);
+    Schedule::linux(linear, number("/proc/sys/net/ipv4/tcp_syn_retries").unwrap_or(6))
 }
 
 fn number(path: &str) -> Option<u32> {

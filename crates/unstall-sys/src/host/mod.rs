@@ -13,6 +13,8 @@ mod windows;
 #[cfg(windows)]
 use windows as imp;
 
+use unstall_core::resend::Schedule;
+
 /// What is known about the host, in this network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -82,4 +84,16 @@ pub enum Wsl {
 /// What is known about the host.
 pub fn facts() -> Facts {
     imp::facts()
+}
+
+/// When this OS sends a SYN that gets no answer, as far as it tells: on Linux by its settings, on Windows and elsewhere by
+/// default.
+pub fn syn_schedule() -> Schedule {
+    imp::syn_schedule()
+}
+
+/// The programs that run, by the names of their files: `wslservice.exe`. Empty where the OS does not tell. Windows only.
+#[cfg(windows)]
+pub fn programs() -> Vec<String> {
+    imp::programs()
 }

@@ -1,7 +1,7 @@
 //! Windows: its version, and whether it is Wine.
 
 use super::Facts;
-use crate::windows::version;
+use crate::windows::{processes, version};
 use std::env::consts::{ARCH, OS};
 
 pub(super) fn facts() -> Facts {
@@ -13,4 +13,12 @@ pub(super) fn facts() -> Facts {
         wine: version::wine(),
         ..Facts::default()
     }
+}
+
+pub(super) fn syn_schedule() -> unstall_core::resend::Schedule {
+    unstall_core::resend::Schedule::WINDOWS
+}
+
+pub(super) fn programs() -> Vec<String> {
+    processes::names().into_values().collect()
 }

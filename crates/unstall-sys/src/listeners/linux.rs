@@ -1,9 +1,11 @@
 //! Linux: the kernel's TCP table, and the owners from the descriptors below /proc.
 
-use super::{Peers, Source, Table};
+pub(super) use super::probe::is_taken;
+use super::{Peers, ServerSide, Source, Table};
 use crate::error::Error;
 use crate::linux::owners::owners;
 use crate::linux::tcp_table::{self, Origin, State};
+use std::net::SocketAddr;
 use unstall_core::listener::Listener;
 
 pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error> {
@@ -42,4 +44,15 @@ pub(super) fn peers(port: u16) -> Result<Peers, Error> {
         peers.waiting = peers.waiting.map(|waiting| waiting + u32::from(row.inode == 0));
     })?;
     Ok(peers)
+}
+
+pub(super) fn server_side(client: SocketAddr, server: SocketAddr) -> ServerSide {
+    match tcp_table::state(server, client) {
+        Ok(Some(tcp_table::SYN_RECEIVED)) => ServerSide::Half,
+        // The kernel looks for a listener where it finds no connection.
+        Ok(None) => ServerSide::Missing,
+        Ok(Some(state)) if state == State::Listen as u8 => ServerSide::Missing,
+        Ok(Some(_)) => ServerSide::Whole,
+        Err(_) => ServerSide::Unknown,
+    }
 }

@@ -3,9 +3,20 @@
 //! # Contract
 //!
 //! `table(port, owners) -> Result<Table, Error>` and `peers(port) -> Result<Peers, Error>`; an error where the OS does not tell.
+//! `server_side(client, server) -> ServerSide`; unknown where the OS does not tell.
+
+#[cfg(unix)]
+mod probe;
+mod recent;
 
 use crate::error::Error;
-use unstall_core::listener::Listener;
+use recent::Recent;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use unstall_core::backlog::Listening;
+use unstall_core::listener::{self, Listener};
+use unstall_core::outcome::Platform;
 
 #[cfg(all(target_os = "linux", not(unstall_portable), not(unstall_no_listener_table)))]
 mod linux;
@@ -78,4 +89,86 @@ pub fn without_owners(port: Option<u16>) -> Result<Table, Error> {
 /// As [`table`].
 pub fn peers(port: u16) -> Result<Peers, Error> {
     imp::peers(port)
+}
+
+/// For how long a look-up is shared by the connects of this process. Short against every pause of `unstall_core::backlog`.
+const BELIEVED: Duration = Duration::from_millis(2);
+
+/// What a connect to one address would find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Whether somebody listens, and whether another connection fits.
+    pub listening: Listening,
+    /// How many connections wait to be accepted. `None`: nobody listens, or the OS does not tell.
+    pub waiting: Option<u32>,
+    /// How many may wait. `None`: nobody listens, or the OS does not tell.
+    pub backlog: Option<u32>,
+}
+
+impl Queue {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self { listening: Listening::Unknown, waiting: None, backlog: None };
+
+    /// Of the listeners that a connect to `destination` may reach; of several that share an address (SO_REUSEPORT) any may take it,
+    /// so one with room is enough.
+    fn of(table: &[Listener], destination: SocketAddr) -> Self {
+        let Some(best) = listener::reaches(table, destination) else {
+            return Self { listening: Listening::No, ..Self::UNKNOWN };
+        };
+        let full = |listener: &Listener| listener.queue_full(Platform::CURRENT);
+        let mut same = table.iter().filter(|listener| listener.address == best.address);
+        let shown = same.find(|listener| full(listener) != Some(true)).unwrap_or(best);
+        let listening = match (best.accepts(destination), full(shown)) {
+            (None, _) => Listening::Unknown,
+            (_, None) => Listening::Yes,
+            (_, Some(true)) => Listening::Full,
+            (_, Some(false)) => Listening::Room,
+        };
+        Self { listening, waiting: shown.waiting, backlog: shown.backlog }
+    }
+}
+
+/// What a connect to `destination`, an address of this host, would find now. At most 2 ms old: connects that look at the same time
+/// share one look-up of the table, which takes some tens of microseconds.
+pub fn queue(destination: SocketAddr) -> Queue {
+    static RECENT: Mutex<Recent<Option<Vec<Listener>>>> = Mutex::new(Recent::new());
+    let port = destination.port();
+    // The lock is held while the table is read: whoever waits for it wants the same answer.
+    let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let read = || without_owners(Some(port)).ok().map(|table| table.listeners);
+    let table = recent.get(port, Instant::now(), BELIEVED, read);
+    table.as_ref().map_or(Queue::UNKNOWN, |table| Queue::of(table, destination))
+}
+
+/// [`queue`] after a refusal. Where the table does not tell whether somebody listens, the port itself is asked: one that can be
+/// bound belongs to nobody. It is bound for some microseconds, to this very address and for nothing else.
+pub fn queue_after_refusal(destination: SocketAddr) -> Queue {
+    let queue = queue(destination);
+    if queue.listening != Listening::Unknown {
+        return queue;
+    }
+    let listening = match imp::is_taken(destination) {
+        Some(true) => Listening::Yes,
+        Some(false) => Listening::No,
+        None => Listening::Unknown,
+    };
+    Queue { listening, ..Queue::UNKNOWN }
+}
+
+/// What has become of the server's end of a connection within this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerSide {
+    /// It is there: accepted, or waiting for that.
+    Whole,
+    /// It has answered the SYN and not taken the ACK, for its queue was full. It will answer again after a second.
+    Half,
+    /// There is none (any more).
+    Missing,
+    /// The OS does not tell.
+    Unknown,
+}
+
+/// The server's end of the connection from `client` to `server`.
+pub fn server_side(client: SocketAddr, server: SocketAddr) -> ServerSide {
+    imp::server_side(client, server)
 }

@@ -1,8 +1,10 @@
 //! Any Unix: there is no portable table, so nothing is known.
 
-use super::{Peers, Table};
+pub(super) use super::probe::is_taken;
+use super::{Peers, ServerSide, Table};
 use crate::error::Error;
 use std::io;
+use std::net::SocketAddr;
 
 pub(super) fn table(_port: Option<u16>, _owners: bool) -> Result<Table, Error> {
     Err(unknown())
@@ -10,6 +12,10 @@ pub(super) fn table(_port: Option<u16>, _owners: bool) -> Result<Table, Error> {
 
 pub(super) fn peers(_port: u16) -> Result<Peers, Error> {
     Err(unknown())
+}
+
+pub(super) fn server_side(_client: SocketAddr, _server: SocketAddr) -> ServerSide {
+    ServerSide::Unknown
 }
 
 fn unknown() -> Error {

@@ -1,20 +1,20 @@
 //! Windows: GetExtendedTcpTable, and the owners' names from one snapshot of all processes, which needs no rights on them.
 //! The table has neither backlogs nor IPV6_V6ONLY.
 
-use super::{Peers, Source, Table};
+use super::{Peers, ServerSide, Source, Table};
 use crate::error::Error;
 use crate::windows::tcp_table::{self, Class, ESTABLISHED, NAME};
+use crate::windows::{processes, winsock};
+use socket2::SockRef;
 use std::collections::BTreeMap;
-use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::net::SocketAddr;
 use unstall_core::listener::{Listener, Owner};
-use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
-use windows_sys::Win32::System::Diagnostics::ToolHelp::{
-    CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW, Process32NextW, TH32CS_SNAPPROCESS,
-};
+use unstall_core::locality;
+use windows_sys::Win32::Networking::WinSock::{WSAEACCES, WSAEADDRINUSE};
 
 pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error> {
     let rows = tcp_table::rows(Class::Listeners).map_err(|error| Error::table(NAME, error))?;
-    let names = if with_owners { process_names() } else { BTreeMap::new() };
+    let names = if with_owners { processes::names() } else { BTreeMap::new() };
     let listeners = rows
         .into_iter()
         .filter(|row| port.is_none_or(|port| row.local.port() == port))
@@ -35,28 +35,24 @@ pub(super) fn peers(port: u16) -> Result<Peers, Error> {
     Ok(Peers { established: ours.count() as u32, waiting: None, to_themselves: None })
 }
 
-/// The program of each process, `node.exe`. Empty where the OS does not tell.
-fn process_names() -> BTreeMap<u32, String> {
-    let mut names = BTreeMap::new();
-    // SAFETY: no pointer is passed.
-    let snapshot = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) };
-    if snapshot == INVALID_HANDLE_VALUE {
-        return names;
+/// Whether somebody has the port; `None`: it cannot be told.
+///
+/// A bind for exclusive use fails for a port that anybody has, whether on this address or on all.
+pub(super) fn is_taken(destination: SocketAddr) -> Option<bool> {
+    let address = locality::unmap_socket(locality::unspecified_to_loopback(destination));
+    let socket = winsock::stream(address).ok()?;
+    winsock::set_exclusive(&socket).ok()?;
+    match SockRef::from(&socket).bind(&address.into()) {
+        Ok(()) => Some(false),
+        // WSAEACCES: somebody has it for exclusive use.
+        Err(error) => match error.raw_os_error() {
+            Some(WSAEADDRINUSE | WSAEACCES) => Some(true),
+            _ => None,
+        },
     }
-    // SAFETY: it was made just now, and nobody else knows it.
-    let snapshot = unsafe { OwnedHandle::from_raw_handle(snapshot) };
-    let mut entry =
-        PROCESSENTRY32W { dwSize: size_of::<PROCESSENTRY32W>() as u32, ..PROCESSENTRY32W::default() };
-    // SAFETY: the snapshot is open, and `entry` is writable and says its size.
-    let mut more = unsafe { Process32FirstW(snapshot.as_raw_handle(), &raw mut entry) };
-    while more != 0 {
-        // The process 0 is the idle loop, and the table's word for "nobody".
-        if entry.th32ProcessID != 0 {
-            let end = entry.szExeFile.iter().position(|unit| *unit == 0).unwrap_or(entry.szExeFile.len());
-            names.insert(entry.th32ProcessID, String::from_utf16_lossy(&entry.szExeFile[..end]));
-        }
-        // SAFETY: as above.
-        more = unsafe { Process32NextW(snapshot.as_raw_handle(), &raw mut entry) };
-    }
-    names
+}
+
+/// A full queue is reset here, so there is no half of a connection.
+pub(super) fn server_side(_client: SocketAddr, _server: SocketAddr) -> ServerSide {
+    ServerSide::Unknown
 }

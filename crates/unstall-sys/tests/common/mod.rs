@@ -20,7 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) const LOCAL: Options = {
     let syn_retransmissions = unstall_core::syn::SynRetransmissions::NoneIfLocal;
-    Options { nodelay: true, syn_retransmissions, local: true }
+    Options { nodelay: true, syn_retransmissions, local: true, patience: None }
 };
 
 /// Says that a test could not run, on stderr past the capture of test output and in the file that collects such lines.

@@ -13,9 +13,11 @@ use unix as imp;
 #[cfg(windows)]
 use windows as imp;
 
-use crate::heat::{self, Ended, Heat};
+use crate::connector::is_local;
+use crate::drive::One;
+use crate::heat::{self, Ended, FIRST, Heat, Step, Why};
 use crate::offload::offload;
-use crate::{ConnectError, Connector, Prepared, Target, Timeline};
+use crate::{ConnectError, Connector, Prepared, Target, Timeline, retry};
 use smallvec::SmallVec;
 use std::future::poll_fn;
 use std::io;
@@ -24,7 +26,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use unstall_core::outcome::Outcome;
-use unstall_core::race::{Action, AttemptId, End};
+use unstall_core::race::{Action, AttemptId, Candidate, End};
+use unstall_sys::connect::Options;
 use unstall_sys::{Error, resolve};
 
 /// How many attempts fit without allocating; a race has 6 pending at most by default.
@@ -60,14 +63,16 @@ pub(crate) async fn connect<R: Reactor>(
 ) -> Result<R::Stream, ConnectError> {
     let Some(address) = connector.only_address(&target) else {
         let (result, timeline) = race::<R>(connector, target).await;
-        return result.map_err(|source| ConnectError::new(timeline, source));
+        return result.map_err(|why| ConnectError::new(timeline, why));
     };
     let start = Instant::now();
-    let (prepared, result) = one::<R>(connector, address).await;
-    result.map_err(|error| {
-        let timeline = heat::one_attempt(target, address, prepared, Some(&error), start.elapsed());
-        ConnectError::new(timeline, Some(error))
-    })
+    match one::<R>(connector, &target, address, start).await {
+        One::AtOnce((prepared, result)) => result.map_err(|error| {
+            let timeline = heat::one_attempt(target, address, prepared, Some(&error), start.elapsed());
+            ConnectError::new(timeline, Why::of(error, address))
+        }),
+        One::Raced((result, timeline)) => result.map_err(|why| ConnectError::new(timeline, why)),
+    }
 }
 
 /// Connects, and says what happened when.
@@ -76,7 +81,7 @@ pub(crate) async fn connect_timeline<R: Reactor>(
     target: Target,
 ) -> (Result<R::Stream, ConnectError>, Timeline) {
     let (result, timeline) = ended::<R>(connector, target).await;
-    (result.map_err(|source| ConnectError::new(timeline.clone(), source)), timeline)
+    (result.map_err(|why| ConnectError::new(timeline.clone(), why)), timeline)
 }
 
 async fn ended<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
@@ -84,9 +89,14 @@ async fn ended<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::St
         return race::<R>(connector, target).await;
     };
     let start = Instant::now();
-    let (prepared, result) = one::<R>(connector, address).await;
-    let timeline = heat::one_attempt(target, address, prepared, result.as_ref().err(), start.elapsed());
-    (result.map_err(Some), timeline)
+    match one::<R>(connector, &target, address, start).await {
+        One::AtOnce((prepared, result)) => {
+            let timeline =
+                heat::one_attempt(target, address, prepared, result.as_ref().err(), start.elapsed());
+            (result.map_err(|error| Why::of(error, address)), timeline)
+        }
+        One::Raced(ended) => ended,
+    }
 }
 
 /// What a connect has come to when it has been started.
@@ -100,23 +110,40 @@ enum Begun<R: Reactor> {
 /// Resolves the target and races its addresses.
 async fn race<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
     let start = Instant::now();
-    let config = connector.race_config();
-    let resolved = addresses::<R>(&target, config.deadline).await;
-    let mut heat = Heat::new(config, target, start, resolved);
-    let end = run::<R>(&mut heat, connector).await;
+    let resolved = addresses::<R>(&target, connector.race_config().deadline).await;
+    let mut heat = Heat::new(connector, target, start, resolved);
+    let end = run::<R>(&mut heat, connector, Field::new()).await;
     heat.ended(end)
 }
 
 /// The shortest way to one address.
-async fn one<R: Reactor>(connector: &Connector, address: SocketAddr) -> (Prepared, Result<R::Stream, Error>) {
+async fn one<R: Reactor>(
+    connector: &Connector,
+    target: &Target,
+    address: SocketAddr,
+    start: Instant,
+) -> One<(Prepared, Result<R::Stream, Error>), Ended<R::Stream>> {
     let limit = connector.race_config().deadline;
-    let (prepared, begun) = imp::start::<R>(address, connector.options_for_one(address), limit);
-    let result = match begun {
-        Ok(Begun::Connected(stream)) => Ok(stream),
-        Ok(Begun::Pending(connecting)) => within(connecting, address, limit).await,
-        Err(error) => Err(error),
+    let candidate = Candidate { address, local: is_local(address) };
+    let patience = connector.retries().patience(candidate.local, 0);
+    let options = Options { patience, ..connector.options(candidate.local) };
+    let (prepared, begun) = imp::start::<R>(address, options, limit);
+    let repeats = connector.repeats(candidate);
+    let (field, failed) = match begun {
+        Ok(Begun::Connected(stream)) => return One::AtOnce((prepared, Ok(stream))),
+        Ok(Begun::Pending(connecting)) if !repeats => {
+            return One::AtOnce((prepared, within(connecting, address, limit).await));
+        }
+        Err(error) if !repeats || retry::is_final(&error) => return One::AtOnce((prepared, Err(error))),
+        Ok(Begun::Pending(connecting)) => (Field::<R>::from_iter([Runner::new(FIRST, connecting)]), None),
+        Err(error) => (Field::<R>::new(), Some(error)),
     };
-    (prepared, result)
+    let mut heat = Heat::begun(connector, target.clone(), candidate, start, prepared);
+    if let Some(error) = failed {
+        heat.attempt_ended(FIRST, Err(error));
+    }
+    let end = run::<R>(&mut heat, connector, field).await;
+    One::Raced(heat.ended(end))
 }
 
 async fn within<R: Reactor>(
@@ -180,29 +207,37 @@ struct Runner<R: Reactor> {
 
 type Field<R> = SmallVec<[Runner<R>; INLINE]>;
 
+impl<R: Reactor> Runner<R> {
+    fn new(id: AttemptId, connecting: imp::Connecting<R>) -> Self {
+        Self { id, connecting, ended: None }
+    }
+}
+
 /// How the race ends. All sockets but the winner's are closed then.
-async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector) -> End {
-    let mut field = Field::<R>::new();
+async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector, mut field: Field<R>) -> End {
     let mut timer = pin!(None);
     let mut armed = None;
     loop {
         match heat.next() {
-            (Action::Start { id, candidate, reason }, now) => {
-                let address = candidate.address;
+            (Step::Race(Action::Start { id, candidate, reason }), now) => {
+                let patience = heat.patience(candidate);
+                let options = Options { patience, ..connector.options(candidate.local) };
                 let left = connector.race_config().deadline.map(|deadline| deadline.saturating_sub(now));
-                let (prepared, begun) = imp::start::<R>(address, connector.options(candidate.local), left);
-                heat.started(address, reason, now, prepared);
+                let (prepared, begun) = imp::start::<R>(candidate.address, options, left);
+                heat.started(id, candidate, reason, now, prepared);
                 match begun {
-                    Ok(Begun::Pending(connecting)) => field.push(Runner { id, connecting, ended: None }),
                     Ok(Begun::Connected(stream)) => heat.attempt_ended(id, Ok(stream)),
+                    Ok(Begun::Pending(connecting)) => field.push(Runner::new(id, connecting)),
                     Err(error) => heat.attempt_ended(id, Err(error)),
                 }
             }
-            (Action::Wait { until }, now) => {
+            (Step::Race(Action::Wait { until }), now) => {
                 if until != armed {
                     match until.map(|until| R::timer(until.saturating_sub(now))).transpose() {
                         Ok(next) => timer.set(next),
-                        Err(error) => heat.wait_failed(Error::reactor(None, error)),
+                        Err(error) if !heat.stop_looking() => heat.wait_failed(Error::reactor(None, error)),
+                        // Without timers what is pending is the OS's business, as it would be with any other connector.
+                        Err(_) => continue,
                     }
                     armed = until;
                     continue;
@@ -210,16 +245,35 @@ async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector) -> E
                 match poll_fn(|context| poll_field(&mut field, timer.as_mut(), context)).await {
                     Ok(Some((id, result))) => heat.attempt_ended(id, result),
                     Ok(None) => armed = None,
+                    Err(_) if heat.stop_looking() => {
+                        timer.set(None);
+                        armed = None;
+                    }
                     Err(error) => heat.wait_failed(error),
                 }
             }
-            (Action::Cancel { id, outcome }, _) => {
+            (Step::Look(id), _) => {
+                if let Some(closing) = heat.look(id) {
+                    match give_up(&mut field, id) {
+                        Some(result) => heat.attempt_ended(id, result),
+                        None => heat.closed(id, closing),
+                    }
+                }
+            }
+            (Step::Race(Action::Cancel { id, outcome }), _) => {
                 field.retain(|runner| runner.id != id);
                 heat.cancelled(id, outcome);
             }
-            (Action::Done(end), _) => return end,
+            (Step::Race(Action::Done(end)), _) => return end,
         }
     }
+}
+
+/// Closes an attempt, unless it has just ended.
+fn give_up<R: Reactor>(field: &mut Field<R>, id: AttemptId) -> Option<Result<R::Stream, Error>> {
+    let index = field.iter().position(|runner| runner.id == id)?;
+    let mut runner = field.remove(index);
+    runner.ended.take().or_else(|| runner.connecting.is_over())
 }
 
 type Came<S> = Option<(AttemptId, Result<S, Error>)>;

@@ -45,4 +45,14 @@ impl<R: Reactor> Connecting<R> {
         let stream = self.stream.take();
         Poll::Ready(ended.and_then(|()| stream.ok_or_else(|| Error::self_connected(self.address))))
     }
+
+    /// Its end, if it has come by now, whether or not the reactor knows.
+    pub(super) fn is_over(&mut self) -> Option<Result<R::Stream, Error>> {
+        let stream = self.stream.take()?;
+        match connect::look(stream.as_fd()) {
+            Ok(None) => None,
+            Ok(Some(writable)) => Some(self.pending.finish(stream.as_fd(), writable).map(|()| stream)),
+            Err(error) => Some(Err(error)),
+        }
+    }
 }

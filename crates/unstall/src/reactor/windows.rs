@@ -63,4 +63,12 @@ impl<R: Reactor> Connecting<R> {
             registered.map_err(broken)
         }))
     }
+
+    /// Its end, if it has come by now.
+    pub(super) fn is_over(&mut self) -> Option<Result<R::Stream, Error>> {
+        match self.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod proc_net;
 mod sock_diag;
 
 use crate::error::Error;
+use std::io;
 use std::net::SocketAddr;
 
 /// The states that are asked for. The values are the kernel's (`include/net/tcp_states.h`).
@@ -24,6 +25,21 @@ impl State {
     fn from_kernel(value: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| *state as u8 == value)
     }
+}
+
+/// A connection that the server has answered and the client's last ACK has not completed: TCP_SYN_RECV.
+pub(crate) const SYN_RECEIVED: u8 = 3;
+
+/// The kernel's state of the socket with these ends, or of the listener that its packets reach if there is none. `None`: neither.
+///
+/// # Errors
+///
+/// sock_diag is not to be had. /proc/net/tcp is no substitute: reading all of it takes longer than a connect.
+pub(crate) fn state(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u8>> {
+    if cfg!(unstall_no_sock_diag) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    sock_diag::state(local, remote)
 }
 
 /// One socket.
@@ -77,7 +93,23 @@ mod tests {
         rows.into_iter().find(|row| row.local == address).unwrap()
     }
 
-    type Each = fn(&[State], Option<u16>, &mut dyn FnMut(Row)) -> std::io::Result<()>;
+    #[test]
+    fn the_ends_of_a_connection_have_states() {
+        for ip in ["127.0.0.1", "::1"] {
+            let server = TcpListener::bind((ip, 0)).unwrap();
+            let address = server.local_addr().unwrap();
+            let client = std::net::TcpStream::connect(address).unwrap();
+            let ends = (client.local_addr().unwrap(), address);
+            assert_eq!(sock_diag::state(ends.0, ends.1).unwrap(), Some(State::Established as u8));
+            assert_eq!(sock_diag::state(ends.1, ends.0).unwrap(), Some(State::Established as u8));
+            let nobody = SocketAddr::new(ends.0.ip(), 1);
+            assert_eq!(sock_diag::state(ends.1, nobody).unwrap(), Some(State::Listen as u8));
+            drop(server);
+            assert_eq!(sock_diag::state(ends.1, nobody).unwrap(), None);
+        }
+    }
+
+    type Each = fn(&[State], Option<u16>, &mut dyn FnMut(Row)) -> io::Result<()>;
 
     /// The fallback sees what the kernel's listing sees, where it tells the same.
     #[test]

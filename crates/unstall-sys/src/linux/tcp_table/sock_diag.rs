@@ -7,6 +7,7 @@ use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use unstall_core::locality::unmap_socket;
 
 // include/uapi/linux/netlink.h, sock_diag.h, inet_diag.h
 const HEADER: usize = 16;
@@ -48,6 +49,41 @@ fn request(family: u8, states: &[State], port: Option<u16>) -> [u8; REQUEST] {
     request[HEADER + 4..HEADER + 8].copy_from_slice(&mask.to_ne_bytes());
     request[HEADER + 8..HEADER + 10].copy_from_slice(&port.unwrap_or(0).to_be_bytes());
     request
+}
+
+/// One socket, found by its two ends.
+pub(super) fn state(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u8>> {
+    let (local, remote) = (unmap_socket(local), unmap_socket(remote));
+    let family = if local.is_ipv4() { AF_INET } else { AF_INET6 };
+    let mut request = request(family, &[], None);
+    request[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+    // The states are a filter for listings alone.
+    request[HEADER + 4..HEADER + 8].copy_from_slice(&u32::MAX.to_ne_bytes());
+    request[HEADER + 8..HEADER + 10].copy_from_slice(&local.port().to_be_bytes());
+    request[HEADER + 10..HEADER + 12].copy_from_slice(&remote.port().to_be_bytes());
+    put_ip(&mut request[HEADER + 12..HEADER + 28], local);
+    put_ip(&mut request[HEADER + 28..HEADER + 44], remote);
+    // INET_DIAG_NOCOOKIE: whichever socket it is.
+    request[HEADER + 48..HEADER + 56].fill(0xFF);
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+    sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    let mut buffer = [0; 1024];
+    let (length, _) = rustix::io::retry_on_intr(|| recv(&socket, &mut buffer[..], RecvFlags::empty()))?;
+    match split_message(&buffer[..length]) {
+        Some((SOCK_DIAG_BY_FAMILY, body, _)) => Ok(body.get(1).copied()),
+        Some((NLMSG_ERROR, body, _)) => match status(body) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+            result => result.and(Err(io::ErrorKind::InvalidData.into())),
+        },
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn put_ip(place: &mut [u8], address: SocketAddr) {
+    match address {
+        SocketAddr::V4(v4) => place[..4].copy_from_slice(&v4.ip().octets()),
+        SocketAddr::V6(v6) => place.copy_from_slice(&v6.ip().octets()),
+    }
 }
 
 fn receive(

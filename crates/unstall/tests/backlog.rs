@@ -1,0 +1,262 @@
+//! Servers that listen and whose accept queue is full, for a moment or for good, and all ways to connect to them. On Windows a full
+//! queue refuses; here it is silent.
+//!
+//! What is compared with is the OS default: Linux sends a SYN that it has dropped again after 1 s.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::namespace::{self, inside};
+use socket2::{Domain, SockRef, Socket, Type};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+use unstall::{ConnectError, Connector, Outcome, Reason, Target, Timeline};
+
+/// Long enough for anything local, on any machine.
+const LONG: Duration = Duration::from_secs(20);
+/// When Linux sends a SYN again.
+const OS_DEFAULT: Duration = Duration::from_secs(1);
+/// How often a machine that is busy with something else may be late.
+const RUNS: usize = 10;
+/// Whether the listener table tells how long the queue is.
+const TOLD: bool = !cfg!(any(unstall_portable, unstall_no_listener_table, unstall_no_sock_diag));
+
+type Connect = fn(&Connector, &Target) -> (Result<(), ConnectError>, Timeline);
+
+/// Every way to connect.
+const WAYS: [(&str, Connect); 3] = [
+    ("blocking", |connector, target| {
+        let (result, timeline) = connector.connect_timeline(target);
+        (result.map(drop), timeline)
+    }),
+    ("tokio", |connector, target| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (result, timeline) = runtime.block_on(connector.connect_timeline_tokio(target));
+        (result.map(drop), timeline)
+    }),
+    ("async-io", |connector, target| {
+        let (result, timeline) = async_io::block_on(connector.connect_timeline_async_io(target));
+        (result.map(drop), timeline)
+    }),
+];
+
+/// A listener on 127.0.0.1 with this backlog, of which Linux queues one connection more.
+fn listen(backlog: i32) -> (Socket, Target) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    socket.listen(backlog).unwrap();
+    let target = Target::try_from(address(&socket)).unwrap();
+    (socket, target)
+}
+
+fn address(socket: &Socket) -> SocketAddr {
+    socket.local_addr().unwrap().as_socket().unwrap()
+}
+
+/// A listener whose queue is full as long as what fills it lives, or until somebody accepts.
+fn full() -> (Socket, Target, Vec<TcpStream>) {
+    let (socket, target) = listen(1);
+    let fill = (0..2).map(|_| TcpStream::connect_timeout(&address(&socket), LONG).unwrap()).collect();
+    (socket, target, fill)
+}
+
+/// Accepts from then on, for as long as the test program runs.
+fn accept_after(socket: Socket, pause: Duration) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        thread::sleep(pause);
+        let mut taken = Vec::new();
+        while let Ok((stream, _)) = socket.accept() {
+            taken.push(stream);
+        }
+    })
+}
+
+#[test]
+fn a_queue_that_is_drained_is_reached_long_before_the_os_s_own_repetition() {
+    for (way, connect) in WAYS {
+        let run = || {
+            let (socket, target, _fill) = full();
+            accept_after(socket, Duration::from_millis(50));
+            let (result, timeline) = connect(&Connector::new(), &target);
+            result.unwrap();
+            let last = timeline.attempts.last().unwrap();
+            assert_eq!(last.outcome, Outcome::Connected, "{way}");
+            timeline
+        };
+        let early = |timeline: &Timeline| timeline.elapsed < OS_DEFAULT;
+        let timeline = (0..RUNS).map(|_| run()).find(early).unwrap_or_else(|| panic!("{way}: always late"));
+        let (first, again) = (&timeline.attempts[0], &timeline.attempts[1..]);
+        assert_eq!((first.reason, first.outcome), (Reason::DnsCompleted, Outcome::TimedOut), "{way}");
+        assert!(!again.is_empty() && again.iter().all(|attempt| attempt.reason == Reason::BacklogRetry));
+        // One after the other: each begins when the one before is closed.
+        assert!(timeline.attempts.windows(2).all(|pair| pair[0].end <= pair[1].start), "{timeline:?}");
+    }
+}
+
+#[test]
+fn a_queue_that_stays_full_is_named_and_sees_no_more_than_the_os_default_sends() {
+    let limit = Duration::from_millis(300);
+    for (way, connect) in WAYS {
+        let (_socket, target, _fill) = full();
+        let (result, timeline) = connect(&Connector::new().connect_timeout(limit), &target);
+        let error = result.unwrap_err();
+        assert!(error.is_timed_out(), "{way}: {error}");
+        assert!(timeline.elapsed >= limit, "{way}");
+        if TOLD {
+            assert_eq!(timeline.attempts.len(), 1, "{way}: {timeline:?}");
+            assert!(error.to_string().contains("its accept queue is full (2 wait, backlog 1)"), "{error}");
+        } else {
+            assert!(timeline.attempts.len() <= 5, "{way}: {timeline:?}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_is_not_taken_for_a_full_queue() {
+    inside("a_filter_is_not_taken_for_a_full_queue", |namespace| {
+        let (socket, target) = listen(16);
+        if !namespace.silence(address(&socket).ip()) {
+            return;
+        }
+        let connector = Connector::new().connect_timeout(Duration::from_millis(600));
+        for (way, connect) in WAYS {
+            let (result, timeline) = connect(&connector, &target);
+            let error = result.unwrap_err();
+            assert!(error.is_timed_out(), "{way}: {error}");
+            assert!((2..=8).contains(&timeline.attempts.len()), "{way}: {timeline:?}");
+            assert!(timeline.attempts.windows(2).all(|pair| pair[0].end <= pair[1].start), "{way}");
+            if TOLD {
+                let text = error.to_string();
+                assert!(text.contains("its accept queue has room (0 wait, backlog 16)"), "{way}: {text}");
+                assert!(text.contains("packet filter"), "{way}: {text}");
+            }
+        }
+        namespace::end_silence();
+        connector.connect(target).unwrap();
+    });
+}
+
+#[test]
+fn nothing_is_repeated_when_it_is_turned_off() {
+    for (way, connect) in WAYS {
+        let (socket, target, _fill) = full();
+        accept_after(socket, Duration::from_millis(50));
+        let (result, timeline) = connect(&Connector::new().backlog_retry(Duration::ZERO), &target);
+        result.unwrap();
+        assert!(timeline.elapsed >= OS_DEFAULT, "{way}: {timeline:?}");
+        assert_eq!(timeline.attempts.len(), 1, "{way}");
+    }
+}
+
+#[test]
+fn after_its_time_a_connect_is_left_to_the_os() {
+    let patience = Duration::from_millis(40);
+    for (way, connect) in WAYS {
+        let (socket, target, _fill) = full();
+        // Later than the last look, and sooner than the OS's repetition.
+        accept_after(socket, Duration::from_millis(500));
+        let (result, timeline) = connect(&Connector::new().backlog_retry(patience), &target);
+        result.unwrap();
+        assert!(timeline.elapsed >= OS_DEFAULT, "{way}: {timeline:?}");
+    }
+}
+
+#[test]
+fn a_closed_port_is_refused_in_one_try() {
+    let closed = unstall::testing::refused().unwrap();
+    for (way, connect) in WAYS {
+        for &address in closed.addrs() {
+            let target = Target::try_from(address).unwrap();
+            let run = || {
+                let (result, timeline) = connect(&Connector::new(), &target);
+                assert!(result.unwrap_err().is_refused(), "{way}");
+                assert_eq!(timeline.attempts.len(), 1, "{way}: {timeline:?}");
+                timeline.elapsed
+            };
+            let best = (0..RUNS).map(|_| run()).min().unwrap();
+            assert!(best < Duration::from_millis(1), "{way}: {best:?}");
+        }
+    }
+}
+
+/// While one connect waits, one socket of this host waits for an answer.
+#[test]
+fn there_are_never_two_half_open_attempts() {
+    inside("there_are_never_two_half_open_attempts", |namespace| {
+        let (socket, target) = listen(16);
+        if !namespace.silence(address(&socket).ip()) {
+            return;
+        }
+        let limit = Duration::from_millis(400);
+        let connector = Connector::new().connect_timeout(limit);
+        let connect = thread::spawn(move || connector.connect_timeline(&target).1.attempts.len());
+        namespace::wait_for_syn_sent(1);
+        let start = Instant::now();
+        while start.elapsed() < limit / 2 {
+            assert!(namespace::syn_sent() <= 1);
+        }
+        assert!(connect.join().unwrap() > 1, "it was to be made again meanwhile");
+    });
+}
+
+/// Every connection that a client has is one that the server takes, and none comes as late as with the OS alone.
+#[test]
+fn a_burst_is_served_and_leaves_no_ghosts() {
+    const CLIENTS: usize = 300;
+    let (socket, target) = listen(16);
+    let accepting = socket.try_clone().unwrap();
+    let barrier = Arc::new(Barrier::new(CLIENTS + 1));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let (barrier, target) = (Arc::clone(&barrier), target.clone());
+            thread::spawn(move || {
+                barrier.wait();
+                Connector::new().connect_timeout(LONG).connect_timeline(&target)
+            })
+        })
+        .collect();
+    barrier.wait();
+    thread::sleep(Duration::from_millis(50));
+    let server = thread::spawn(move || {
+        let taken: Vec<_> = (0..CLIENTS).map(|_| accepting.accept().unwrap().0).collect();
+        taken.len()
+    });
+    let ended: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+    for (result, timeline) in &ended {
+        assert!(result.is_ok(), "{timeline:?}");
+        assert!(timeline.attempts.len() <= 12, "{timeline:?}");
+    }
+    assert_eq!(server.join().unwrap(), CLIENTS);
+    drop(socket);
+    let mut times: Vec<_> = ended.iter().map(|(_, timeline)| timeline.elapsed).collect();
+    times.sort_unstable();
+    assert!(times[CLIENTS / 2] < OS_DEFAULT, "{times:?}");
+}
+
+/// std fails here now and then: the queue overflows while the server's thread waits for its turn.
+#[test]
+fn a_busy_loop_with_a_limit_of_a_second_never_fails() {
+    const CONNECTS: usize = 20_000;
+    let (socket, target) = listen(128);
+    thread::spawn(move || {
+        while let Ok((stream, _)) = socket.accept() {
+            // No TIME_WAIT on either side, or the ports would be used up.
+            let _ = stream.set_linger(Some(Duration::ZERO));
+        }
+    });
+    let connector = Connector::new().connect_timeout(Duration::from_secs(1));
+    let mut failures = Vec::new();
+    for _ in 0..CONNECTS {
+        match connector.connect(&target) {
+            Ok(stream) => {
+                let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+            }
+            // The server was faster than this side: it took the connection and closed it with a reset.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {}
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    assert!(failures.is_empty(), "{} failures, the first: {}", failures.len(), failures[0]);
+}
