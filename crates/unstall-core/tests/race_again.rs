@@ -6,7 +6,9 @@ mod race_sim;
 use race_sim::{Fate, Sim, candidates, config, connects, local4, local6, ms, refused, v4, v6};
 use unstall_core::outcome::Outcome;
 use unstall_core::race::{Action, AttemptId, Config, End, Race, Verdict};
-use unstall_core::timeline::Reason::{BacklogRetry, DnsCompleted, PolicyTimer, PreviousAttemptFailed};
+use unstall_core::timeline::Reason::{
+    BacklogRetry, DnsCompleted, PolicyTimer, PreviousAttemptFailed, SynRetry,
+};
 
 /// Ends at once and is made again so many milliseconds later.
 const fn full(pause_ms: u64) -> Fate {
@@ -231,4 +233,38 @@ fn after_the_end_nothing_is_made_again() {
         "the winner stays the winner"
     );
     assert_eq!(race.next(ms(12)), Action::Done(End::Won(AttemptId(1))));
+}
+
+/// The same wait with another socket: unlike one that failed it lets nobody start before the attempt delay.
+#[test]
+fn a_renewed_attempt_does_not_hurry_the_next() {
+    let mut race = Race::with_candidates(Config::default(), &candidates(&[local6(), local4()]));
+    assert!(matches!(race.next(ms(0)), Action::Start { .. }));
+    race.attempt_renewed(ms(2), AttemptId(0), BacklogRetry);
+    let start = race.next(ms(2));
+    assert!(
+        matches!(start, Action::Start { id: AttemptId(1), candidate, reason: BacklogRetry } if candidate.address == local6()),
+        "{start:?}"
+    );
+    assert_eq!(race.next(ms(2)), Action::Wait { until: Some(ms(10)) });
+    let next = race.next(ms(10));
+    assert!(
+        matches!(next, Action::Start { id: AttemptId(2), reason: PolicyTimer, candidate } if candidate.address == local4()),
+        "{next:?}"
+    );
+    // A renewal says why, and the old name is over for good.
+    race.attempt_renewed(ms(12), AttemptId(1), SynRetry);
+    assert!(matches!(race.next(ms(12)), Action::Start { id: AttemptId(3), reason: SynRetry, .. }));
+    assert_eq!(race.attempt_ended(ms(13), AttemptId(1), Outcome::Connected), Verdict::Close);
+    assert_eq!(race.attempt_ended(ms(13), AttemptId(3), Outcome::Connected), Verdict::Keep);
+}
+
+#[test]
+fn one_that_waits_to_be_renewed_ends_with_the_deadline() {
+    let deadline = config(|config| config.deadline = Some(ms(30)));
+    let mut race = Race::with_candidates(deadline, &candidates(&[local4()]));
+    assert!(matches!(race.next(ms(0)), Action::Start { .. }));
+    race.attempt_renewed(ms(40), AttemptId(0), SynRetry);
+    assert_eq!(race.next(ms(5)), Action::Wait { until: Some(ms(30)) });
+    assert_eq!(race.next(ms(30)), Action::Done(End::Failed(Outcome::TimedOut)));
 }

@@ -171,7 +171,8 @@ fn of_two_winners_one_is_closed() {
         }
         let servers = addresses.map(listen);
         let runtime = runtime();
-        let connector = Connector::new();
+        // One socket each, which the kernel alone repeats.
+        let connector = Connector::new().backlog_retry(Duration::ZERO);
         let wanted = target("two");
         let mut connect = Box::pin(connector.connect_timeline_tokio(&wanted));
         runtime.block_on(async {
