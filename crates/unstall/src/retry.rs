@@ -11,8 +11,21 @@ use unstall_core::outcome::Outcome;
 use unstall_core::resend::{Next, Schedule};
 use unstall_sys::{Error, host, listeners};
 
-/// Whether a full accept queue refuses here, so that a refusal has to be looked into. It does on Windows (KB113576).
-const REFUSES_WHEN_FULL: bool = cfg!(any(windows, unstall_refuses_when_full));
+/// Whether a full accept queue refuses here, so that a refusal has to be looked into. It does on Windows (KB113576), and where that is
+/// emulated.
+fn refuses_when_full() -> bool {
+    cfg!(any(windows, unstall_refuses_when_full)) || is_emulated()
+}
+
+#[cfg(feature = "testing")]
+fn is_emulated() -> bool {
+    crate::testing::REFUSES_WHEN_FULL.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+#[cfg(not(feature = "testing"))]
+const fn is_emulated() -> bool {
+    false
+}
 
 /// What an error says about the listener, if it says anything.
 pub(crate) fn seen(error: &Error) -> Option<Seen> {
@@ -28,7 +41,7 @@ pub(crate) fn seen(error: &Error) -> Option<Seen> {
 pub(crate) fn is_final(error: &Error) -> bool {
     match seen(error) {
         None | Some(Seen::Reset) => true,
-        Some(Seen::Refused) => !REFUSES_WHEN_FULL,
+        Some(Seen::Refused) => !refuses_when_full(),
         Some(_) => false,
     }
 }
@@ -129,7 +142,7 @@ impl Retries {
                 Next::GiveUpIn(_) | Next::GiveUp => None,
             };
         }
-        if tries.elapsed >= self.budget || (seen == Seen::Refused && !REFUSES_WHEN_FULL) {
+        if tries.elapsed >= self.budget || (seen == Seen::Refused && !refuses_when_full()) {
             return None;
         }
         let listening = match seen {

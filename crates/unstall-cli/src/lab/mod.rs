@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::env;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 use unstall::{Connector, Target};
 use unstall_doctor::report::{Header, Style};
@@ -202,8 +202,9 @@ fn run_backlog(options: &Backlog, line: &[String]) -> Result<Exit, Error> {
 }
 
 /// How the crowd of [`backlog`] connects with the library; each socket of a connect is an attempt of its timeline.
-fn by_library(to: SocketAddr) -> (io::Result<TcpStream>, Option<u32>) {
-    let target = match Target::try_from(to) {
+fn by_library(request: &backlog::Request) -> (io::Result<TcpStream>, Option<u32>) {
+    unstall::testing::a_full_queue_refuses(request.refuses_when_full);
+    let target = match Target::try_from(request.to) {
         Ok(target) => target,
         Err(error) => return (Err(io::Error::other(error)), None),
     };

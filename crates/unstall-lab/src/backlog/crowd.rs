@@ -29,6 +29,8 @@ pub struct Request {
     pub at_once: bool,
     /// With the library, or as std does.
     pub library: bool,
+    /// Whether a full accept queue refuses, as on Windows: a library has to be told, since the machine does not.
+    pub refuses_when_full: bool,
     /// When to stop waiting, in milliseconds. No connect gets a limit of its own.
     pub limit_ms: u64,
     /// How long the connections are held when all have ended, in milliseconds, so that their ends are not taken for their arrival.
@@ -55,8 +57,8 @@ pub struct Attempt {
     pub tries: Option<u32>,
 }
 
-/// One connect with the library, and how many sockets it took if that is known.
-pub type Library = fn(SocketAddr) -> (io::Result<TcpStream>, Option<u32>);
+/// One connect of a request with the library, and how many sockets it took if that is known.
+pub type Library = fn(&Request) -> (io::Result<TcpStream>, Option<u32>);
 
 /// Descriptors for everything but the connections.
 const SPARE: u64 = 64;
@@ -94,7 +96,7 @@ pub fn main(request: &str, library: Library) -> io::Result<String> {
     let (answer, streams) = if request.at_once {
         at_once(&request, connect)?
     } else {
-        collect((0..request.count).map(|_| timed(request.to, connect)))
+        collect((0..request.count).map(|_| timed(&request, connect)))
     };
     thread::sleep(Duration::from_millis(request.hold_ms));
     drop(streams);
@@ -119,13 +121,13 @@ pub(super) fn allow_descriptors(count: usize) -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
-fn plain(to: SocketAddr) -> (io::Result<TcpStream>, Option<u32>) {
-    (TcpStream::connect(to), None)
+fn plain(request: &Request) -> (io::Result<TcpStream>, Option<u32>) {
+    (TcpStream::connect(request.to), None)
 }
 
-fn timed(to: SocketAddr, connect: Library) -> (Attempt, Option<TcpStream>) {
+fn timed(request: &Request, connect: Library) -> (Attempt, Option<TcpStream>) {
     let start = Instant::now();
-    let (result, tries) = connect(to);
+    let (result, tries) = connect(request);
     let elapsed_ns = clock::nanoseconds(start.elapsed());
     (Attempt { end: End::of(result.as_ref().err()), elapsed_ns, tries }, result.ok())
 }
@@ -146,11 +148,11 @@ fn at_once(request: &Request, connect: Library) -> io::Result<(Answer, Streams)>
     let start = Arc::new(Barrier::new(request.count + 1));
     let (tell, told): (Sender<Done>, Receiver<Done>) = channel();
     for index in 0..request.count {
-        let (start, tell, to) = (Arc::clone(&start), tell.clone(), request.to);
+        let (start, tell, request) = (Arc::clone(&start), tell.clone(), request.clone());
         thread::Builder::new().stack_size(STACK).spawn(move || {
             start.wait();
             // Nobody listens any more when the limit has passed.
-            let _ = tell.send((index, timed(to, connect)));
+            let _ = tell.send((index, timed(&request, connect)));
         })?;
     }
     drop(tell);
@@ -175,10 +177,18 @@ mod tests {
     fn connects_and_counts() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let to = listener.local_addr().expect("bound");
-        let request = Request { to, count: 20, at_once: true, library: true, limit_ms: 10_000, hold_ms: 0 };
+        let request = Request {
+            to,
+            count: 20,
+            at_once: true,
+            library: true,
+            refuses_when_full: false,
+            limit_ms: 10_000,
+            hold_ms: 0,
+        };
         let run = |request: &Request| -> Answer {
             let text = serde_json::to_string(request).expect("JSON");
-            let answer = main(&text, |to| (TcpStream::connect(to), Some(7))).expect("an answer");
+            let answer = main(&text, |request| (TcpStream::connect(request.to), Some(7))).expect("an answer");
             serde_json::from_str(&answer).expect("JSON")
         };
         let answer = run(&request);

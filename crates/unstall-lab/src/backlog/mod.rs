@@ -262,6 +262,7 @@ fn cell(plan: &Plan, profile: &Profile, situation: Situation, client: Client) ->
         count: if slow { 1 } else { situation.count },
         at_once: situation.kind != Kind::Closed,
         library: client == Client::Ours,
+        refuses_when_full: answers_with_reset(profile),
         limit_ms: BURST_LIMIT_MS,
         hold_ms: situation.pause_ms.unwrap_or_default() + LATE.as_millis() as u64 + HELD_MS,
     };
@@ -278,14 +279,17 @@ fn builder(profile: &Profile, situation: Situation, client: Client) -> Builder {
         _ => profile.clone(),
     };
     // The coarse engine has no full queue that answers with a reset.
-    let resets = profile.full_queue.as_ref().is_some_and(|queue| queue.answer == QueueAnswer::Reset);
-    let engine = if resets { EngineChoice::Bpf } else { EngineChoice::Auto };
+    let engine = if answers_with_reset(&profile) { EngineChoice::Bpf } else { EngineChoice::Auto };
     let builder = Lab::builder(profile).engine(engine).rules(COUNTER);
     if client == Client::Default {
         builder
     } else {
         builder.setting("ipv4/ip_default_ttl", &opt_out::TTL_NONE.to_string())
     }
+}
+
+fn answers_with_reset(profile: &Profile) -> bool {
+    profile.full_queue.as_ref().is_some_and(|queue| queue.answer == QueueAnswer::Reset)
 }
 
 /// Counts what leaves with SYN and without ACK.

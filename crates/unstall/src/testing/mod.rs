@@ -43,7 +43,18 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroU16;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// What [`a_full_queue_refuses`] has set.
+pub(crate) static REFUSES_WHEN_FULL: AtomicBool = AtomicBool::new(false);
+
+/// Has this process take a refusal for what it may be on Windows, the answer of a full accept queue, and so look whether somebody
+/// listens and try again ([`Connector::backlog_retry`](crate::Connector::backlog_retry)). For labs that emulate Windows; there it is
+/// always so. Elsewhere a listener that refuses is behind a firewall rule, and trying again would only take 2 s.
+pub fn a_full_queue_refuses(emulated: bool) {
+    REFUSES_WHEN_FULL.store(emulated, Ordering::Relaxed);
+}
 
 /// A port that behaves as the function that made it says, until this guard is dropped.
 #[derive(Debug)]
