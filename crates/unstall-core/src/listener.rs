@@ -106,10 +106,16 @@ impl Listener {
     /// | FreeBSD | waiting > 3/2 backlog | `sonewconn`, sys/kern/uipc_socket.c |
     /// | others | not known | |
     pub fn queue_full(&self, platform: Platform) -> Option<bool> {
-        let (waiting, backlog) = (u64::from(self.waiting?), u64::from(self.backlog?));
+        Some(u64::from(self.waiting?) >= self.room(platform)?)
+    }
+
+    /// How many connections the accept queue holds, so that a burst above that meets a full one. `None`: the OS does not tell the
+    /// backlog, or its rule (see [`Listener::queue_full`]) is not known.
+    pub fn room(&self, platform: Platform) -> Option<u64> {
+        let backlog = u64::from(self.backlog?);
         match platform {
-            Platform::Linux => Some(waiting > backlog),
-            Platform::Bsd => Some(waiting > backlog * 3 / 2),
+            Platform::Linux => Some(backlog + 1),
+            Platform::Bsd => Some(backlog * 3 / 2 + 1),
             Platform::Apple | Platform::Windows => None,
         }
     }

@@ -64,6 +64,11 @@ pub enum Prepared {
     NotNeeded,
     /// The caller asked for the OS default.
     OsDefault,
+    /// Somebody listens at the destination, so nothing was changed: a full accept queue answers with a reset, and the OS's own
+    /// retransmission gets through.
+    Listening,
+    /// Whether somebody listens at the destination is not known, so nothing was changed.
+    ListenersUnknown,
     /// The OS did not take the option; its error code. Nothing was changed.
     NotSupported(i32),
 }
@@ -152,6 +157,8 @@ impl fmt::Display for Prepared {
             Self::NotLocal => f.pad("unchanged, the destination is not local"),
             Self::NotNeeded => f.pad("unchanged, this OS reports a refusal at once"),
             Self::OsDefault => f.pad("unchanged, as asked for"),
+            Self::Listening => f.pad("unchanged, somebody listens there, and a full queue needs it"),
+            Self::ListenersUnknown => f.pad("unchanged, whether somebody listens there is not known"),
             Self::NotSupported(code) => write!(f, "unchanged, the OS did not take the option (error {code})"),
         }
     }

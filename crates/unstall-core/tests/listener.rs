@@ -251,6 +251,10 @@ fn a_queue_is_full_by_the_platforms_rule() {
             "{platform:?} {waiting:?} {backlog:?}"
         );
     }
+    let room = |platform, backlog| queue(Some(0), backlog).room(platform);
+    assert_eq!(room(Platform::Linux, Some(128)), Some(129));
+    assert_eq!(room(Platform::Bsd, Some(5)), Some(8));
+    assert_eq!([room(Platform::Windows, Some(5)), room(Platform::Linux, None)], [None, None]);
 }
 
 #[test]

@@ -94,6 +94,8 @@ fn what_was_done_is_said_in_one_line() {
         Prepared::NotNeeded,
         Prepared::OsDefault,
         Prepared::NotSupported(10045),
+        Prepared::Listening,
+        Prepared::ListenersUnknown,
     ];
     let mut texts: Vec<_> = all.iter().map(ToString::to_string).collect();
     assert!(texts.iter().all(|text| !text.is_empty() && !text.contains('\n')));

@@ -189,11 +189,12 @@ back, or that nobody is at that address. It is not a refusal, and it is not a sl
     QUEUE_FULL = Entry {
         id: "backlog-full",
         severity: Severity::Error,
-        title: "{owner} listens on {address}, but its accept queue is full: {waiting} wait, the backlog is {backlog}",
+        title: "{owner} listens on {address}, but its accept queue is full ({waiting} of {room}): a burst above {room} does not fit",
         why: "\
 Connections that the kernel has completed wait in the accept queue until the server takes them. When it is full, Linux drops \
 the SYN, so the client's next try comes a second later and then at doubling distance; Windows answers with a reset, which looks \
-like a server that is not there. The server is stuck, or too slow for the rate of new connections, or listens with a very small backlog.",
+like a server that is not there. With its backlog of {backlog} this server bears {room} connections at once. It is stuck, or too slow for the rate of new connections, \
+or its backlog is too small for its clients.",
         affects: &["every new connection to this server"],
         fixes: &[
             FixEntry::manual(Place::Server, "find out why the server does not accept: it is blocked, out of descriptors, or stopped in a debugger")

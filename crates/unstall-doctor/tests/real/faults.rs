@@ -270,6 +270,46 @@ fn accept_queues_that_reset_or_are_full_are_named() {
     });
 }
 
+/// What the first SYNs of a network meet: three fill the queue of 2 and are dropped by it, whatever comes after them meets `verdict`.
+fn later_syns(verdict: &str) -> String {
+    let limit = "tcp flags & (syn | ack) == syn limit rate over 1/minute burst 3 packets";
+    format!("{TABLE}nft add rule inet t i \"{limit} {verdict}\"\n")
+}
+
+#[test]
+fn a_full_queue_is_got_through_after_a_second() {
+    in_namespace("faults::a_full_queue_is_got_through_after_a_second", "", &[], || {
+        let report = report(&["backlog-burst"]);
+        assert_eq!(
+            (report.results[0].status, found(&report)),
+            (Status::Ran, Vec::new()),
+            "{}",
+            report.to_json()
+        );
+        let line = &report.results[0].lines[0];
+        assert!(
+            line.starts_with("a backlog of 1 held 2; the next SYN was dropped, and sent again"),
+            "{line}"
+        );
+    });
+}
+
+#[test]
+fn a_full_queue_that_is_not_got_through_is_named() {
+    let test = "faults::a_full_queue_that_is_not_got_through_is_named";
+    in_namespace(test, &later_syns("drop"), &[], || {
+        assert_eq!(found(&report(&["backlog-burst"])), ["warn full-queue-never-served"]);
+    });
+}
+
+#[test]
+fn a_full_queue_that_refuses_in_the_end_is_named() {
+    let test = "faults::a_full_queue_that_refuses_in_the_end_is_named";
+    in_namespace(test, &later_syns("reject with tcp reset"), &[], || {
+        assert_eq!(found(&report(&["backlog-burst"])), ["warn full-queue-refuses"]);
+    });
+}
+
 #[test]
 fn proxy_variables_that_catch_loopback_are_named_without_their_password() {
     let test = "faults::proxy_variables_that_catch_loopback_are_named_without_their_password";

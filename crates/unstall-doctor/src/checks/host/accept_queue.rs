@@ -34,8 +34,10 @@ pub(super) struct Full {
     address: SocketAddr,
     /// Connections that wait to be accepted.
     waiting: u32,
-    /// How many may wait.
+    /// What it asked listen(2) for, as the kernel clamped it.
     backlog: u32,
+    /// How many may wait.
+    room: u64,
     /// The process, `name (pid)`; null: not visible to this user.
     owner: Option<String>,
 }
@@ -94,6 +96,7 @@ impl Full {
             address: listener.address,
             waiting: listener.waiting?,
             backlog: listener.backlog?,
+            room: listener.room(Platform::CURRENT)?,
             owner: owner.map(|owner| format!("{} ({})", owner.name, owner.pid)),
         })
     }
@@ -106,6 +109,7 @@ impl Full {
             ("port", &self.address.port()),
             ("waiting", &self.waiting),
             ("backlog", &self.backlog),
+            ("room", &self.room),
         ];
         let text = format!("{}: {} wait, the backlog is {}, twice", self.address, self.waiting, self.backlog);
         // Nobody asked about this server, so it is no error that one of its clients would meet right now.
@@ -161,6 +165,7 @@ mod tests {
             address: address.parse().expect("an address"),
             waiting: 3,
             backlog: 2,
+            room: 3,
             owner: owner.map(str::to_owned),
         };
         let both = vec![full("127.0.0.1:80", Some("node (4242)")), full("[::1]:81", None)];
@@ -169,7 +174,7 @@ mod tests {
         assert!(
             findings[0]
                 .title
-                .starts_with("node (4242) listens on 127.0.0.1:80, but its accept queue is full")
+                .starts_with("node (4242) listens on 127.0.0.1:80, but its accept queue is full (3 of 3)")
         );
         assert!(findings[1].title.starts_with("a process that this user cannot see listens on [::1]:81"));
         assert_eq!(ids(&Data { full: Some(Vec::new()), ..Data::default() }), [""; 0]);

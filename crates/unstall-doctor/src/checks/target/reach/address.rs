@@ -154,6 +154,7 @@ fn silent(data: &Reached, probe: &Probe, connected: Option<&Probe>) -> Finding {
             ("address", &probe.address),
             ("waiting", &listener.waiting.unwrap_or_default()),
             ("backlog", &listener.backlog.unwrap_or_default()),
+            ("room", &listener.room(Platform::CURRENT).unwrap_or_default()),
             port(data),
         ]),
         (None, Some(connected)) => {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use std::time::Duration;
 use unstall_core::listener::{Listener, reaches};
-use unstall_core::outcome::Outcome;
+use unstall_core::outcome::{Outcome, Platform};
 
 pub(crate) struct Reach;
 
@@ -117,8 +117,8 @@ fn listener_lines(listening: &Listening) -> Vec<String> {
 }
 
 fn listening_line(listener: &Listener) -> String {
-    let queue = match (listener.waiting, listener.backlog) {
-        (Some(waiting), Some(backlog)) => format!(", {waiting} of {backlog} wait to be accepted"),
+    let queue = match (listener.waiting, listener.room(Platform::CURRENT)) {
+        (Some(waiting), Some(room)) => format!(", {waiting} of at most {room} wait to be accepted"),
         (Some(waiting), None) => format!(", {waiting} wait to be accepted"),
         (None, _) => String::new(),
     };

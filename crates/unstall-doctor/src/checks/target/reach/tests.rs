@@ -113,7 +113,7 @@ fn a_refusal_in_spite_of_a_listener_is_not_called_nobody() {
 fn silence_is_a_full_queue_a_dead_address_or_a_filter() {
     let silent = vec![probe("127.0.0.1:3000", Outcome::TimedOut, 2600.0)];
     let full = listener("127.0.0.1:3000", 1, (2, 1));
-    if unstall_core::outcome::Platform::CURRENT == unstall_core::outcome::Platform::Linux {
+    if Platform::CURRENT == Platform::Linux {
         expect(&reached(silent.clone(), vec![full]), &[("backlog-full", Severity::Error)]);
     }
     let room = listener("127.0.0.1:3000", 1, (1, 1));
@@ -222,7 +222,7 @@ fn a_server_on_loopback_is_to_listen_on_the_address_that_was_tried() {
 
 #[test]
 fn a_full_queue_comes_before_the_address_that_nobody_listens_on() {
-    if unstall_core::outcome::Platform::CURRENT != unstall_core::outcome::Platform::Linux {
+    if Platform::CURRENT != Platform::Linux {
         return;
     }
     let addresses =
@@ -241,7 +241,7 @@ fn a_refusal_by_a_server_with_room_is_a_filters() {
         )
     };
     // Elsewhere the queue's figures do not tell whether it is full.
-    if unstall_core::outcome::Platform::CURRENT == unstall_core::outcome::Platform::Linux {
+    if Platform::CURRENT == Platform::Linux {
         assert!(fix(IDLE).contains("firewall"));
         assert!(fix((129, 128)).contains("backlog"));
     }
