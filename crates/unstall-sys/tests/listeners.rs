@@ -203,3 +203,27 @@ mod in_a_namespace {
         });
     }
 }
+
+#[test]
+fn a_listener_on_all_addresses_is_found_under_each_and_a_closed_port_is_not() {
+    let known = expected_source().is_some();
+    for wildcard in ["0.0.0.0:0", "[::]:0"] {
+        let server = std::net::TcpListener::bind(wildcard).unwrap();
+        let port = server.local_addr().unwrap().port();
+        // [::] takes both families, unless the system says otherwise; 0.0.0.0 takes its own.
+        let own = if wildcard.starts_with('[') { "::1" } else { "127.0.0.1" };
+        let address = std::net::SocketAddr::new(own.parse().unwrap(), port);
+        assert_eq!(listeners::anybody(address), known.then_some(true), "{address}");
+        drop(server);
+        // The table may be as old as the look-up that connects share.
+        let gone = (0..1000).any(|_| {
+            std::thread::yield_now();
+            listeners::anybody(address) != Some(true)
+        });
+        assert!(gone || cfg!(windows), "{address}");
+    }
+    let ipv6_only = std::net::TcpListener::bind("[::1]:0").unwrap();
+    let port = ipv6_only.local_addr().unwrap().port();
+    let other = std::net::SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), port);
+    assert_eq!(listeners::anybody(other), known.then_some(false));
+}

@@ -44,8 +44,8 @@ async fn drive(
                 });
             }
             Action::Look => {
-                let watched = plan.watched().map(|id| addresses(&rows[id]));
-                let look = watch::look(watched.collect::<Vec<_>>().iter().map(Vec::as_slice));
+                let watched: Vec<SocketAddr> = plan.watched().flat_map(|id| addresses(&rows[id])).collect();
+                let look = watch::look(&watched);
                 let then = start.elapsed();
                 let listening = look.as_ref().map(|look| |id: usize| look.anybody(&addresses(&rows[id])));
                 plan.looked(then, then.saturating_sub(now), listening);

@@ -5,30 +5,52 @@ use std::net::SocketAddr;
 use unstall_core::listener::{self, Listener};
 use unstall_sys::listeners;
 
-/// Which ports have listeners, by port.
-pub(crate) struct Look(HashMap<u16, Vec<Listener>>);
+/// Up to so many addresses are asked for one by one, which takes some microseconds each on Linux; more are looked up in the whole
+/// table, which takes longer the more sockets the host has.
+const FEW: usize = 16;
 
-/// Looks at the OS's table, for the ports of `addresses`; `None`: the OS has none, or does not show it.
-pub(crate) fn look<'a>(addresses: impl IntoIterator<Item = &'a [SocketAddr]>) -> Option<Look> {
-    let mut ports: HashMap<u16, Vec<Listener>> = HashMap::new();
-    for address in addresses.into_iter().flatten() {
-        ports.entry(address.port()).or_default();
+/// Who listens, as one look found it.
+pub(crate) enum Look {
+    /// The addresses that have a listener, of a few.
+    Few(Vec<SocketAddr>),
+    /// The listeners of each port that was asked for.
+    Many(HashMap<u16, Vec<Listener>>),
+}
+
+/// Looks for listeners on `addresses`; `None`: the OS does not tell.
+pub(crate) fn look(addresses: &[SocketAddr]) -> Option<Look> {
+    if addresses.len() <= FEW { few(addresses) } else { many(addresses) }
+}
+
+fn few(addresses: &[SocketAddr]) -> Option<Look> {
+    let mut found = Vec::new();
+    for &address in addresses {
+        if listeners::anybody(address)? {
+            found.push(address);
+        }
     }
-    let one = if ports.len() == 1 { ports.keys().next().copied() } else { None };
-    let table = listeners::without_owners(one).ok()?;
-    for listener in table.listeners {
+    Some(Look::Few(found))
+}
+
+fn many(addresses: &[SocketAddr]) -> Option<Look> {
+    let mut ports: HashMap<u16, Vec<Listener>> =
+        addresses.iter().map(|address| (address.port(), Vec::new())).collect();
+    for listener in listeners::without_owners(None).ok()?.listeners {
         if let Some(of_port) = ports.get_mut(&listener.address.port()) {
             of_port.push(listener);
         }
     }
-    Some(Look(ports))
+    Some(Look::Many(ports))
 }
 
 impl Look {
     /// Whether a connect to one of the addresses would find a listener.
     pub(crate) fn anybody(&self, addresses: &[SocketAddr]) -> bool {
-        addresses.iter().any(|&address| {
-            self.0.get(&address.port()).is_some_and(|table| listener::reaches(table, address).is_some())
+        addresses.iter().any(|address| match self {
+            Self::Few(found) => found.contains(address),
+            Self::Many(ports) => {
+                ports.get(&address.port()).is_some_and(|table| listener::reaches(table, *address).is_some())
+            }
         })
     }
 }

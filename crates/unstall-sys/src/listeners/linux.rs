@@ -5,8 +5,9 @@ use super::{Peers, ServerSide, Source, Table};
 use crate::error::Error;
 use crate::linux::owners::owners;
 use crate::linux::tcp_table::{self, Origin, State};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use unstall_core::listener::Listener;
+use unstall_core::locality::unspecified_to_loopback;
 
 pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error> {
     let mut listeners = Vec::new();
@@ -44,6 +45,17 @@ pub(super) fn peers(port: u16) -> Result<Peers, Error> {
         peers.waiting = peers.waiting.map(|waiting| waiting + u32::from(row.inode == 0));
     })?;
     Ok(peers)
+}
+
+pub(super) fn anybody(destination: SocketAddr) -> Option<bool> {
+    let destination = unspecified_to_loopback(destination);
+    // No connection comes from port 0, so what is found is the listener.
+    let nobody = match destination {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    let found = tcp_table::state(destination, nobody).ok()?;
+    Some(found == Some(State::Listen as u8))
 }
 
 pub(super) fn server_side(client: SocketAddr, server: SocketAddr) -> ServerSide {

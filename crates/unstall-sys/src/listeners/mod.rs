@@ -3,7 +3,8 @@
 //! # Contract
 //!
 //! `table(port, owners) -> Result<Table, Error>` and `peers(port) -> Result<Peers, Error>`; an error where the OS does not tell.
-//! `server_side(client, server) -> ServerSide`; unknown where the OS does not tell.
+//! `server_side(client, server) -> ServerSide`; unknown where the OS does not tell. `anybody(destination) -> Option<bool>`; `None`
+//! where there is nothing quicker than the table.
 
 #[cfg(unix)]
 mod probe;
@@ -153,6 +154,17 @@ pub fn queue_after_refusal(destination: SocketAddr) -> Queue {
         None => Listening::Unknown,
     };
     Queue { listening, ..Queue::UNKNOWN }
+}
+
+/// Whether a connect to `destination`, an address of this host, would find somebody who listens now; `None`: the OS does not tell.
+///
+/// On Linux one question of some microseconds about this address alone, whatever else listens; elsewhere [`queue`].
+pub fn anybody(destination: SocketAddr) -> Option<bool> {
+    imp::anybody(destination).or_else(|| match queue(destination).listening {
+        Listening::No => Some(false),
+        Listening::Unknown => None,
+        Listening::Yes | Listening::Room | Listening::Full => Some(true),
+    })
 }
 
 /// What has become of the server's end of a connection within this host.

@@ -14,6 +14,10 @@ pub(super) fn peers(_port: u16) -> Result<Peers, Error> {
     Err(unknown())
 }
 
+pub(super) fn anybody(_destination: SocketAddr) -> Option<bool> {
+    None
+}
+
 pub(super) fn server_side(_client: SocketAddr, _server: SocketAddr) -> ServerSide {
     ServerSide::Unknown
 }

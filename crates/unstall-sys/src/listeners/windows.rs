@@ -52,6 +52,10 @@ pub(super) fn is_taken(destination: SocketAddr) -> Option<bool> {
     }
 }
 
+pub(super) fn anybody(_destination: SocketAddr) -> Option<bool> {
+    None
+}
+
 /// A full queue is reset here, so there is no half of a connection.
 pub(super) fn server_side(_client: SocketAddr, _server: SocketAddr) -> ServerSide {
     ServerSide::Unknown
