@@ -185,6 +185,32 @@ fn the_burst_of_the_report_in_json() {
     assert_eq!((&cases[0]["runs"][0]["first"], &cases[0]["published"]["first"]), (&232.into(), &232.into()));
 }
 
+/// The doctor's own listener: Linux drops a SYN for a full queue, Windows resets it, and without its retry that is final.
+#[test]
+fn the_doctor_tells_what_a_full_queue_does() {
+    const TEST: &str = "the_doctor_tells_what_a_full_queue_does";
+    if !is_root(TEST) {
+        return;
+    }
+    let doctor = [env!("CARGO_BIN_EXE_unstall"), "doctor", "--check", "backlog-burst", "--json"];
+    let report = |options: &[&str]| {
+        let run = lab(&[options, &["--"], &doctor].concat());
+        let report = document(&run, "report");
+        let lines = report["results"][0]["lines"][0].as_str().unwrap_or_default().to_owned();
+        (run.code, lines, report["findings"][0]["id"].as_str().map(str::to_owned))
+    };
+    for (options, words) in
+        [(&["--profile", "linux"][..], "was dropped, and sent again"), (&[], "was reset, and sent again")]
+    {
+        let (code, line, found) = report(options);
+        assert_eq!((code, found), (Some(0), None), "{line}");
+        assert!(line.contains(words), "{line}");
+    }
+    let (code, line, found) = report(&["--retries", "0"]);
+    assert_eq!((code, found.as_deref()), (Some(1), Some("full-queue-refuses")), "{line}");
+    assert!(line.contains("the next was refused after"), "{line}");
+}
+
 /// What the OS default does is known; what the library does is judged by the criteria that the report itself has.
 #[test]
 fn full_queues_in_json() {

@@ -111,21 +111,21 @@ impl Check for BacklogBurst {
 
 impl Data {
     fn words(&self) -> String {
-        let room = show(Duration::from_nanos(self.room_ns));
+        let room = || format!("with room from {} on", show(Duration::from_nanos(self.room_ns)));
         let after = self.end_ns.map(Duration::from_nanos);
         let next = match (self.end, after) {
             (End::Connected, Some(after)) if after >= DROPPED => {
-                format!("the next SYN was dropped, and sent again: connected after {}", show(after))
+                format!("SYN was dropped, and sent again: connected after {}, {}", show(after), room())
             }
             (End::Connected, Some(after)) if after >= TOO_BUSY => {
-                format!("the next SYN was reset, and sent again: connected after {}", show(after))
+                format!("SYN was reset, and sent again: connected after {}, {}", show(after), room())
             }
-            (End::Refused, Some(after)) => format!("the next connect was refused after {}", show(after)),
-            (End::Connected, Some(after)) => format!("the next was connected after {}", show(after)),
-            (End::Failed, Some(after)) => format!("the next failed after {}", show(after)),
-            (_, None) | (End::NoAnswer, _) => "the next got no answer".to_owned(),
+            (End::Connected, Some(after)) => format!("was connected after {}, {}", show(after), room()),
+            (End::Refused, Some(after)) => format!("was refused after {}", show(after)),
+            (End::Failed, Some(after)) => format!("failed after {}", show(after)),
+            (_, None) | (End::NoAnswer, _) => format!("got no answer, {}", room()),
         };
-        format!("a backlog of {} held {}; {next}, with room from {room} on", self.backlog, self.held)
+        format!("a backlog of {} held {}; the next {next}", self.backlog, self.held)
     }
 }
 
