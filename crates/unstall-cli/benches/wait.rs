@@ -1,4 +1,4 @@
-//! How late `unstall wait` notices a listener that starts after a second, and what waiting costs, beside other tools that are found
+//! How late `unstall wait` notices a listener that starts after one to two seconds, and what waiting costs, beside other tools that are found
 //! on the search path: `cargo bench -p unstall-cli --bench wait [-- ROUNDS]`.
 //!
 //! In each round every tool waits for a port of its own at the same time. The lag is from the listener's start to the end of the
@@ -10,8 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-/// How long nobody listens.
+/// How long nobody listens, at least. Tools that look once a second would all be lucky if it were a whole number of seconds, so each
+/// round adds another part of a second, spread evenly by the golden ratio.
 const BEFORE: Duration = Duration::from_secs(1);
+const GOLDEN: f64 = 0.618_033_988_75;
 /// What the first rounds of a run may differ in: the tools are not in the page cache yet.
 const WARM_UP: usize = 1;
 const ROUNDS: usize = 100;
@@ -46,10 +48,11 @@ fn main() {
     let tools: Vec<_> = TOOLS.iter().filter(|(name, program, _)| is_here(name, program)).collect();
     let mut series: Vec<Series> = tools.iter().map(|_| Series::default()).collect();
     for round in 0..rounds + WARM_UP {
+        let before = BEFORE + Duration::from_secs(1).mul_f64((round as f64 * GOLDEN).fract());
         let results: Vec<_> = thread::scope(|scope| {
             let running: Vec<_> = tools
                 .iter()
-                .map(|(_, program, arguments)| scope.spawn(|| once(program, arguments)))
+                .map(|(_, program, arguments)| scope.spawn(move || once(program, arguments, before)))
                 .collect();
             running.into_iter().map(|tool| tool.join().expect("a round ends")).collect()
         });
@@ -79,7 +82,7 @@ fn is_here(name: &str, program: &str) -> bool {
 }
 
 /// One wait: its lag, and its share of a core while nobody listened.
-fn once(program: &str, arguments: &[&str]) -> (Duration, Option<f64>) {
+fn once(program: &str, arguments: &[&str], before: Duration) -> (Duration, Option<f64>) {
     // The port is bound from the start, so that nobody else gets it, and refuses until it listens.
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     socket.bind(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
@@ -92,7 +95,7 @@ fn once(program: &str, arguments: &[&str]) -> (Duration, Option<f64>) {
         .stderr(Stdio::null())
         .spawn()
         .expect(program);
-    thread::sleep(BEFORE);
+    thread::sleep(before);
     let share = cpu_time(&child).map(|time| time.as_secs_f64() / started.elapsed().as_secs_f64() * 100.0);
     socket.listen(16).expect("it listens");
     let listening = Instant::now();
