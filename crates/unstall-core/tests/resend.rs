@@ -23,8 +23,9 @@ fn attempts_last_until_the_next_moment_or_the_end() {
 #[test]
 fn each_attempt_ends_just_before_the_next_moment() {
     let schedule = Schedule::linux(0, 1);
-    assert_eq!(schedule.next(0, Duration::ZERO), Next::In(secs(1) - EARLY));
-    assert_eq!(schedule.next(0, secs(1) - EARLY), Next::Now);
+    let end = secs(1).saturating_sub(EARLY);
+    assert_eq!(schedule.next(0, Duration::ZERO), Next::In(end));
+    assert_eq!(schedule.next(0, end), Next::Now);
     assert_eq!(schedule.next(0, secs(9)), Next::Now, "a driver that is late sends late");
     assert_eq!(schedule.next(1, secs(1)), Next::GiveUpIn(secs(2)));
     assert_eq!(schedule.next(1, secs(3)), Next::GiveUp);

@@ -194,12 +194,10 @@ impl<T: std::os::fd::AsFd> Stream for T {}
 /// A connected stream. A full queue is reset on Windows, so there is no half of a connection.
 #[cfg(windows)]
 pub(crate) trait Stream {
-    #[expect(clippy::unused_self, reason = "the contract is that of Unix")]
     fn is_ghost(&self) -> bool {
         false
     }
 
-    #[expect(clippy::unused_self, reason = "the contract is that of Unix")]
     fn reset(&self) {}
 }
 

@@ -4,7 +4,8 @@ pub(super) use super::probe::is_taken;
 use super::{Peers, ServerSide, Source, Table};
 use crate::error::Error;
 use crate::linux::owners::owners;
-use crate::linux::tcp_table::{self, Origin, State};
+use crate::linux::tcp_table::{self, Origin, Row, State};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use unstall_core::listener::Listener;
 use unstall_core::locality::unspecified_to_loopback;
@@ -14,13 +15,7 @@ pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error
     let mut inodes = Vec::new();
     let origin = tcp_table::each(&[State::Listen], port, |row| {
         inodes.push(row.inode);
-        listeners.push(Listener {
-            address: row.local,
-            v6_only: row.v6_only,
-            waiting: Some(row.receive_queue),
-            backlog: row.backlog,
-            owner: None,
-        });
+        listeners.push(listener(row));
     })?;
     if with_owners {
         let mut owners = owners(&inodes);
@@ -33,6 +28,22 @@ pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error
         Origin::ProcNet => Source::ProcNet,
     };
     Ok(Table { source, listeners })
+}
+
+fn listener(row: Row) -> Listener {
+    Listener {
+        address: row.local,
+        v6_only: row.v6_only,
+        waiting: Some(row.receive_queue),
+        backlog: row.backlog,
+        owner: None,
+    }
+}
+
+pub(super) fn quickly(port: u16) -> io::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    tcp_table::each_quickly(&[State::Listen], port, &mut |row| listeners.push(listener(row)))?;
+    Ok(listeners)
 }
 
 pub(super) fn peers(port: u16) -> Result<Peers, Error> {

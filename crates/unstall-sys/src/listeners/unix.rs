@@ -5,9 +5,14 @@ use super::{Peers, ServerSide, Table};
 use crate::error::Error;
 use std::io;
 use std::net::SocketAddr;
+use unstall_core::listener::Listener;
 
 pub(super) fn table(_port: Option<u16>, _owners: bool) -> Result<Table, Error> {
     Err(unknown())
+}
+
+pub(super) fn quickly(_port: u16) -> io::Result<Vec<Listener>> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 pub(super) fn peers(_port: u16) -> Result<Peers, Error> {

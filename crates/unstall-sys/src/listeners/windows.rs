@@ -29,6 +29,10 @@ pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error
     Ok(Table { source: Source::ExtendedTcpTable, listeners })
 }
 
+pub(super) fn quickly(port: u16) -> Result<Vec<Listener>, Error> {
+    table(Some(port), false).map(|table| table.listeners)
+}
+
 pub(super) fn peers(port: u16) -> Result<Peers, Error> {
     let rows = tcp_table::rows(Class::All).map_err(|error| Error::table(NAME, error))?;
     let ours = rows.iter().filter(|row| row.state == ESTABLISHED && row.local.port() == port);

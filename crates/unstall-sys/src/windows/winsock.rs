@@ -5,8 +5,9 @@ use std::os::windows::io::{AsRawSocket, FromRawSocket, OwnedSocket, RawSocket};
 use std::ptr::null;
 use std::sync::OnceLock;
 use windows_sys::Win32::Networking::WinSock::{
-    AF_INET, AF_INET6, INVALID_SOCKET, IPPROTO_TCP, SOCK_STREAM, SOCKET, WSA_FLAG_NO_HANDLE_INHERIT,
-    WSA_FLAG_OVERLAPPED, WSADATA, WSAGetLastError, WSASocketW, WSAStartup,
+    AF_INET, AF_INET6, INVALID_SOCKET, IPPROTO_TCP, SO_EXCLUSIVEADDRUSE, SOCK_STREAM, SOCKET, SOL_SOCKET,
+    WSA_FLAG_NO_HANDLE_INHERIT, WSA_FLAG_OVERLAPPED, WSADATA, WSAGetLastError, WSASocketW, WSAStartup,
+    setsockopt,
 };
 
 /// Winsock 2.2, which every Windows since 98 has.
@@ -42,6 +43,14 @@ pub(crate) fn stream(address: SocketAddr) -> Result<OwnedSocket, i32> {
     }
     // SAFETY: it was made just now, and nobody else knows it.
     Ok(unsafe { OwnedSocket::from_raw_socket(socket as RawSocket) })
+}
+
+/// Lets a bind fail when anybody has the port, on this address or on all (SO_EXCLUSIVEADDRUSE).
+pub(crate) fn set_exclusive(socket: &OwnedSocket) -> Result<(), i32> {
+    const SIZE: i32 = 4;
+    let on = 1_i32.to_ne_bytes();
+    // SAFETY: the value has the length that is passed with it.
+    result(unsafe { setsockopt(raw(socket), SOL_SOCKET, SO_EXCLUSIVEADDRUSE, on.as_ptr(), SIZE) })
 }
 
 /// The socket as Winsock's functions take it.

@@ -126,11 +126,20 @@ impl Namespace {
 
     /// Drops every SYN to `address` as it comes in. False: said to be left out, for there is no nft here.
     pub(crate) fn silence(&self, address: IpAddr) -> bool {
+        self.answer(address, "drop")
+    }
+
+    /// Resets every SYN to `address`, as Windows does while the accept queue is full. False: as above.
+    pub(crate) fn refuse(&self, address: IpAddr) -> bool {
+        self.answer(address, "reject with tcp reset")
+    }
+
+    fn answer(&self, address: IpAddr, verdict: &str) -> bool {
         let family = if address.is_ipv4() { "ip" } else { "ip6" };
         let rules = format!(
             "add table inet unstall\n\
              add chain inet unstall in {{ type filter hook input priority 0; }}\n\
-             add rule inet unstall in {family} daddr {address} tcp flags & (syn | ack) == syn drop\n"
+             add rule inet unstall in {family} daddr {address} tcp flags & (syn | ack) == syn {verdict}\n"
         );
         match nft(&rules) {
             Ok(()) => true,
@@ -154,7 +163,7 @@ impl Namespace {
     }
 }
 
-/// Takes back every [`Namespace::silence`].
+/// Takes back every [`Namespace::silence`] and [`Namespace::refuse`].
 pub(crate) fn end_silence() {
     nft("delete table inet unstall\n").expect("nft deletes its table");
 }
