@@ -217,7 +217,7 @@ pub(crate) struct Backlog {
     #[arg(env = "UNSTALL_LAB_PAUSE", hide_env_values = true)]
     pub(crate) pause: Vec<Duration>,
 
-    /// Leave out the burst of nodejs/node#38736, the closed port and the server that never accepts
+    /// Leave out the burst of nodejs/node#38736, the queue that holds everybody, the closed port and the server that never accepts
     #[arg(long)]
     pub(crate) bursts_only: bool,
 

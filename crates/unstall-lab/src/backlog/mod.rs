@@ -41,7 +41,8 @@ pub struct Plan {
     pub backlogs: Vec<u32>,
     /// How long the servers do not accept after the first connection, in milliseconds. Default 0, 50, 300 and 1000.
     pub pauses_ms: Vec<u64>,
-    /// Whether the burst of nodejs/node#38736, a closed port and a server that never accepts are run too. Default yes.
+    /// Whether the burst of nodejs/node#38736, a queue that holds everybody, a closed port and a server that never accepts are run
+    /// too. Default yes.
     pub others: bool,
 }
 
@@ -95,6 +96,8 @@ pub enum Kind {
     Burst,
     /// The same as in nodejs/node#38736: a queue of 232 and 300 connects.
     Report,
+    /// A queue that holds everybody: what the machine itself needs for so many connects at once.
+    NeverFull,
     /// Nobody listens; one connect after another.
     Closed,
     /// One connect to a server whose queue is full and stays so.
@@ -163,6 +166,9 @@ impl Cell {
 /// When a burst is no longer waited for. The OS default of Linux goes on for two minutes.
 const BURST_LIMIT_MS: u64 = 10_000;
 
+/// More than anybody asks for at once.
+const NEVER_FULL: u32 = 16_384;
+
 /// How late a connection may come to a server that accepts, as for [`crate::client`].
 const LATE: Duration = Duration::from_millis(150);
 
@@ -220,6 +226,12 @@ fn situations(plan: &Plan) -> Vec<Situation> {
         }
     }
     if plan.others {
+        situations.extend(plan.counts.iter().map(|&count| Situation {
+            kind: Kind::NeverFull,
+            count,
+            backlog: Some(NEVER_FULL),
+            pause_ms: Some(0),
+        }));
         let (backlog, pause_ms) = (Some(REPORT_QUEUE), Some(REPORT_PAUSE_MS));
         situations.extend([
             Situation { kind: Kind::Report, count: 300, backlog, pause_ms },
@@ -269,13 +281,15 @@ fn cell(plan: &Plan, profile: &Profile, situation: Situation, client: Client) ->
     let before = syns(&lab)?;
     let answer = crowd::run(&lab, &plan.client, &request)?;
     let syns = syns(&lab)? - before;
-    let served = server.map(Server::end).filter(|_| pause.is_some());
-    Ok(counted(client, &answer, served.as_ref(), syns))
+    let seen = server.map(Server::end).filter(|_| pause.is_some());
+    Ok(counted(client, &answer, seen.as_ref(), syns))
 }
 
 fn builder(profile: &Profile, situation: Situation, client: Client) -> Builder {
     let profile = match situation.kind {
         Kind::Report => profile.clone().with_longest_queue(REPORT_QUEUE),
+        // Windows' own cap is 200.
+        Kind::NeverFull => profile.clone().with_longest_queue(NEVER_FULL),
         _ => profile.clone(),
     };
     // The coarse engine has no full queue that answers with a reset.
@@ -359,7 +373,7 @@ mod tests {
     fn the_default_plan_has_every_situation_once() {
         let plan = Plan::new(Program::new("client"));
         let all = situations(&plan);
-        assert_eq!(all.len(), 2 * 3 * 4 + 3);
+        assert_eq!(all.len(), 2 * 3 * 4 + 2 + 3);
         let none = Plan { others: false, pauses_ms: vec![50], counts: vec![1], ..plan };
         assert_eq!(situations(&none).len(), 3);
     }

@@ -98,6 +98,7 @@ impl Case {
         let backlog = self.backlog.map_or_else(|| "none".to_owned(), |backlog| backlog.to_string());
         match (self.kind, self.pause_ns) {
             (Kind::Closed, _) => "closed port, one connect after another".to_owned(),
+            (Kind::NeverFull, _) => format!("{} at once, a queue that holds them all", self.count),
             (Kind::Report, _) => format!("nodejs/node#38736: {} at once, queue {backlog}", self.count),
             (_, None) => format!("{} connect, backlog {backlog}, full for ever", self.count),
             (_, Some(pause)) => {
