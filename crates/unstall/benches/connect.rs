@@ -11,7 +11,9 @@ mod common;
 use common::{median, strace};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::hint::black_box;
+use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 use unstall::Connector;
 
@@ -20,6 +22,9 @@ const PAIRS: usize = 400;
 /// Connects in a block; far fewer than wait in a queue.
 const BLOCK: usize = 50;
 const LIMIT: Duration = Duration::from_secs(5);
+/// Connects in a busy loop, and how many loops each side makes.
+const LOOP: usize = 20_000;
+const LOOPS: usize = 3;
 /// What the traced program connects with, and to.
 const SUBJECT: &str = "UNSTALL_BENCH_SUBJECT";
 const ADDRESS: &str = "UNSTALL_BENCH_ADDRESS";
@@ -42,9 +47,11 @@ fn main() {
     println!("{:<58}{:>8}{:>8}{:>8}   quartiles    bound", "connect to 127.0.0.1", "std", "unstall", "ratio");
     let (open, full) = (Some(&server), Some(&ephemeral));
     let (fast, slow) = (plain(true), plain(false));
+    let without_retries = plain(true).backlog_retry(Duration::ZERO);
     let (fast_limited, slow_limited) = (limited(true), limited(false));
     let rows = [
         ("success", Some(1.05), open, std_plain(address), ours(&fast, address)),
+        ("success, without retries", Some(1.05), open, std_plain(address), ours(&without_retries, address)),
         ("success, both with TCP_NODELAY", Some(1.05), open, std_nodelay(address), ours(&fast, address)),
         ("success, both without TCP_NODELAY", Some(1.05), open, std_plain(address), ours(&slow, address)),
         ("success with a limit", Some(1.0), open, std_limited(address), ours(&fast_limited, address)),
@@ -63,6 +70,7 @@ fn main() {
     for (what, bound, server, std, ours) in &rows {
         row(what, *bound, *server, std, ours);
     }
+    busy_loop();
     allocations(&server);
     system_calls(&server);
 }
@@ -169,6 +177,50 @@ fn quantile(values: impl Iterator<Item = f64>, at: f64) -> f64 {
     values[((values.len() - 1) as f64 * at).round() as usize]
 }
 
+/// Connects one after the other to a server that accepts and drops, each with a limit of 1 s. The server's thread is not always
+/// there in time, and the queue overflows.
+fn busy_loop() {
+    println!(
+        "\n{LOOPS} loops of {LOOP} connects with a limit of 1 s, by turns; a server that accepts and drops"
+    );
+    println!("{:<26}{:>10}{:>12}{:>12}{:>12}", "", "failed", "median us", "p99.9 us", "total ms");
+    let limit = Duration::from_secs(1);
+    let connector = Connector::new().connect_timeout(limit);
+    let std: Try = Box::new(move |address| TcpStream::connect_timeout(&address, limit));
+    let ours: Try = Box::new(move |address| connector.connect(address).map_err(io::Error::from));
+    for _ in 0..LOOPS {
+        for (name, connect) in [("std", &std), ("unstall", &ours)] {
+            one_loop(name, connect);
+        }
+    }
+}
+
+type Try = Box<dyn Fn(SocketAddr) -> io::Result<TcpStream>>;
+
+fn one_loop(name: &str, connect: &Try) {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = server.local_addr().expect("an address");
+    thread::spawn(move || server.incoming().map_while(Result::ok).for_each(drop));
+    let start = Instant::now();
+    let tries = (0..LOOP).map(|_| {
+        let start = Instant::now();
+        let result = connect(address);
+        let took = start.elapsed().as_secs_f64() * 1e6;
+        if let Ok(stream) = &result {
+            SockRef::from(stream).set_linger(Some(Duration::ZERO)).expect("no lingering");
+        }
+        // A server that is faster than this side has closed it by now, and that is no failure to connect.
+        let failed = result.is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        (took, failed)
+    });
+    let tries: Vec<(f64, bool)> = tries.collect();
+    let total = start.elapsed();
+    let failed = tries.iter().filter(|(_, failed)| *failed).count();
+    let time = |at| quantile(tries.iter().map(|(took, _)| *took), at);
+    let (median, tail) = (time(0.5), time(0.999));
+    println!("{name:<26}{failed:>10}{median:>12.2}{tail:>12.2}{:>12}", total.as_millis());
+}
+
 fn allocations(server: &Server) {
     println!("\nallocations per connect");
     let count = |connect: Connect| {
@@ -187,6 +239,7 @@ fn subject(name: &str, address: SocketAddr) -> Connect {
         "std" => std_plain(address),
         "std with a limit" => std_limited(address),
         "unstall" => ours(&plain(true), address),
+        "unstall without retries" => ours(&plain(true).backlog_retry(Duration::ZERO), address),
         "unstall without TCP_NODELAY" => ours(&plain(false), address),
         "unstall with a limit" => ours(&limited(true), address),
         other => panic!("no subject {other}"),

@@ -99,7 +99,9 @@ impl Retries {
     pub(crate) fn first_look(&self, tries: Tries) -> Option<Duration> {
         if tries.local {
             let looks = tries.elapsed < self.budget;
-            return looks.then(|| backlog::first_look(tries.count, tries.elapsed, jitter()));
+            // Most attempts are the only one, and need no random number.
+            let jitter = if tries.count > 1 { jitter() } else { 0.0 };
+            return looks.then(|| backlog::first_look(tries.count, tries.elapsed, jitter));
         }
         match self.resend?.next(tries.count - 1, tries.elapsed) {
             Next::In(after) | Next::GiveUpIn(after) => Some(after),

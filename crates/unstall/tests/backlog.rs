@@ -165,19 +165,18 @@ fn after_its_time_a_connect_is_left_to_the_os() {
 
 #[test]
 fn a_closed_port_is_refused_in_one_try() {
-    let closed = unstall::testing::refused().unwrap();
+    // Bound by nobody: where the listener table does not tell, a port that somebody has is taken for a listener's.
+    let closed = listen(1).1.address().unwrap();
     for (way, connect) in WAYS {
-        for &address in closed.addrs() {
-            let target = Target::try_from(address).unwrap();
-            let run = || {
-                let (result, timeline) = connect(&Connector::new(), &target);
-                assert!(result.unwrap_err().is_refused(), "{way}");
-                assert_eq!(timeline.attempts.len(), 1, "{way}: {timeline:?}");
-                timeline.elapsed
-            };
-            let best = (0..RUNS).map(|_| run()).min().unwrap();
-            assert!(best < Duration::from_millis(1), "{way}: {best:?}");
-        }
+        let target = Target::try_from(closed).unwrap();
+        let run = || {
+            let (result, timeline) = connect(&Connector::new(), &target);
+            assert!(result.unwrap_err().is_refused(), "{way}");
+            assert_eq!(timeline.attempts.len(), 1, "{way}: {timeline:?}");
+            timeline.elapsed
+        };
+        let best = (0..RUNS).map(|_| run()).min().unwrap();
+        assert!(best < Duration::from_millis(1), "{way}: {best:?}");
     }
 }
 
@@ -225,17 +224,17 @@ fn a_listener_that_refuses_for_good_has_refused() {
             let (result, timeline) = connect(&Connector::new(), &target);
             assert!(result.unwrap_err().is_refused(), "{way}");
             assert_eq!(timeline.attempts.len(), 12, "{way}: {timeline:?}");
-            assert!(timeline.elapsed >= Duration::from_millis(1_600), "{way}: {:?}", timeline.elapsed);
+            assert!(timeline.elapsed >= Duration::from_millis(1_515), "{way}: {:?}", timeline.elapsed);
             let limit = Duration::from_millis(100);
             let (result, timeline) = connect(&Connector::new().connect_timeout(limit), &target);
             assert!(result.unwrap_err().is_refused(), "{way}: a refusal is a refusal, whatever the limit");
             assert!(timeline.attempts.len() < 12, "{way}: {timeline:?}");
         }
-        // Nobody listens there: one SYN, and the truth.
+        // Nobody listens there: the truth, as soon as a look-up of the last 2 ms is not believed any more.
         drop(socket);
         let (result, timeline) = Connector::new().connect_timeline(&target);
         assert!(result.unwrap_err().is_refused());
-        assert_eq!(timeline.attempts.len(), 1, "{timeline:?}");
+        assert!(timeline.attempts.len() <= 3, "{timeline:?}");
     });
 }
 
