@@ -62,6 +62,8 @@ pub mod addresses;
 pub mod clock;
 pub mod connect;
 mod error;
+#[cfg(windows)]
+pub mod handles;
 pub mod host;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod lab;

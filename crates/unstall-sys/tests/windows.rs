@@ -1,7 +1,6 @@
 //! What only Windows has: completions and their memory, the ioctl, the version gate. Runs under Wine too, which differs where
 //! a comment says so.
 #![cfg(windows)]
-#![allow(unsafe_code, reason = "the number of open handles has no safe call")]
 
 mod common;
 
@@ -17,7 +16,6 @@ use unstall_core::outcome::Outcome;
 use unstall_core::syn::{Prepared, SynRetransmissions};
 use unstall_sys::connect::{AttemptSet, Options, Started, begin, connect_blocking, prepare};
 use unstall_sys::{clock, host, ports};
-use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessHandleCount};
 
 fn is_wine() -> bool {
     host::facts().wine.is_some()
@@ -47,11 +45,7 @@ fn silent(test: &str) -> Option<(Socket, Vec<TcpStream>, SocketAddr)> {
 }
 
 fn handles() -> u32 {
-    let mut count = 0;
-    // SAFETY: the pseudo handle of this process, and a number to write to.
-    let told = unsafe { GetProcessHandleCount(GetCurrentProcess(), &raw mut count) };
-    assert_ne!(told, 0);
-    count
+    unstall_sys::handles::open().unwrap()
 }
 
 /// What the ioctl comes to here.

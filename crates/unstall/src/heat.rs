@@ -11,6 +11,7 @@ use unstall_core::outcome::Outcome;
 use unstall_core::race;
 use unstall_core::race::{Action, AttemptId, Candidate, End, Race, Verdict};
 use unstall_sys::Error;
+use unstall_sys::connect::wait_of;
 use unstall_sys::listeners::{self, Queue};
 
 /// The first attempt of a race.
@@ -99,7 +100,9 @@ impl<S: Stream> Heat<S> {
         start: Instant,
         prepared: Prepared,
     ) -> Self {
-        let race = Race::with_candidates(connector.race_config(), &[candidate]);
+        let mut config = connector.race_config();
+        config.deadline = config.deadline.map(|limit| wait_of(limit, candidate.local));
+        let race = Race::with_candidates(config, &[candidate]);
         let mut heat = Self::with_race(connector, target, start, race);
         // With nothing else to try, the first thing that a race wants is this start (or its end, at a limit of 0).
         let first = heat.race.next(Duration::ZERO);

@@ -68,3 +68,20 @@ impl List {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BELIEVED, List};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_list_is_believed_until_a_change_is_told_or_else_for_a_second() {
+        let read = Instant::now();
+        let list = |generation| List { read, generation, addresses: Vec::new() };
+        let (soon, late) = (read + BELIEVED / 2, read + BELIEVED);
+        assert!(list(Some(1)).is_fresh(read + Duration::from_secs(86_400), Some(1)), "no change was told");
+        assert!(!list(Some(1)).is_fresh(read, Some(2)), "a change was told");
+        assert!(list(None).is_fresh(soon, None) && !list(None).is_fresh(late, None), "nothing is told");
+        assert!(!list(None).is_fresh(late, Some(1)), "the list is older than the notices");
+    }
+}

@@ -103,3 +103,27 @@ fn address(address: &SOCKADDR_INET) -> Option<IpAddr> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CHANGES, changed, generation};
+    use std::net::Ipv4Addr;
+    use std::ptr::null;
+    use std::sync::atomic::Ordering;
+
+    /// Wine gives no notice, so the function that Windows would call is called here.
+    #[test]
+    fn a_notice_changes_the_generation() {
+        let (before, told) = (CHANGES.load(Ordering::Acquire), generation());
+        // SAFETY: it looks at none of its arguments.
+        unsafe { changed(null(), null(), 0) };
+        assert!(CHANGES.load(Ordering::Acquire) > before);
+        assert_eq!(told.is_some(), generation().is_some());
+        assert!(told.is_none() || generation() > told);
+    }
+
+    #[test]
+    fn the_table_has_loopback() {
+        assert!(super::own().unwrap().contains(&Ipv4Addr::LOCALHOST.into()));
+    }
+}

@@ -90,6 +90,16 @@ pub struct Options {
     pub patience: Option<Duration>,
 }
 
+/// A timer tick of Windows, unless some program asked for a shorter one.
+const TICK: Duration = Duration::from_micros(15_625);
+
+/// How long a wait for a connect with `limit` lasts. On Windows at least a timer tick where the destination is local: the kernel tells
+/// of a refusal a moment after the call that began the connect, and rounds waits up to a tick anyway. So a refusal stays one,
+/// however short the limit. Elsewhere it is there when that call returns.
+pub fn wait_of(limit: Duration, local: bool) -> Duration {
+    if cfg!(windows) && local { limit.max(TICK) } else { limit }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {

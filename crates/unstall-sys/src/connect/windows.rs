@@ -15,7 +15,7 @@
 //! A local destination port that the kernel could choose as source port costs one getsockname more, which notices a self-connect.
 //! Each attempt with ConnectEx is one allocation: what the kernel writes into must not move.
 
-use super::{Ended, Options, SocketRef, Started};
+use super::{Ended, Options, SocketRef, Started, wait_of};
 use crate::error::Error;
 use crate::windows::event::Event;
 use crate::windows::notified::Notified;
@@ -52,11 +52,14 @@ pub(super) fn connect_blocking(
     let (prepared, started) = set.start_within((), address, options, Some(limit));
     let result = match started {
         Ok(Started::Connected(stream)) => Ok(stream),
-        Ok(Started::Pending) => match set.wait(Some(limit.saturating_sub(start.elapsed()))) {
-            Ok(Some(((), result))) => result,
-            Ok(None) => Err(Error::limit(address, limit)),
-            Err(error) => Err(error),
-        },
+        Ok(Started::Pending) => {
+            let left = limit.saturating_sub(start.elapsed());
+            match set.wait(Some(wait_of(left, options.local))) {
+                Ok(Some(((), result))) => result,
+                Ok(None) => Err(Error::limit(address, limit)),
+                Err(error) => Err(error),
+            }
+        }
         Err(error) => Err(error),
     };
     (prepared, result)

@@ -27,7 +27,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use unstall_core::outcome::Outcome;
 use unstall_core::race::{Action, AttemptId, Candidate, End};
-use unstall_sys::connect::Options;
+use unstall_sys::connect::{Options, wait_of};
 use unstall_sys::{Error, resolve};
 
 /// How many attempts fit without allocating; a race has 6 pending at most by default.
@@ -132,7 +132,7 @@ async fn one<R: Reactor>(
     let (field, failed) = match begun {
         Ok(Begun::Connected(stream)) => return One::AtOnce((prepared, Ok(stream))),
         Ok(Begun::Pending(connecting)) if !repeats => {
-            return One::AtOnce((prepared, within(connecting, address, limit).await));
+            return One::AtOnce((prepared, within(connecting, address, candidate.local, limit).await));
         }
         Err(error) if !repeats || retry::is_final(&error) => return One::AtOnce((prepared, Err(error))),
         Ok(Begun::Pending(connecting)) => (Field::<R>::from_iter([Runner::new(FIRST, connecting)]), None),
@@ -149,10 +149,12 @@ async fn one<R: Reactor>(
 async fn within<R: Reactor>(
     mut connecting: imp::Connecting<R>,
     address: SocketAddr,
+    local: bool,
     limit: Option<Duration>,
 ) -> Result<R::Stream, Error> {
     let broken = |error| Error::reactor(Some(address), error);
-    let mut timer = pin!(limit.map(R::timer).transpose().map_err(broken)?);
+    let timer = limit.map(|limit| R::timer(wait_of(limit, local)));
+    let mut timer = pin!(timer.transpose().map_err(broken)?);
     poll_fn(|context| {
         if let Poll::Ready(result) = connecting.poll(context) {
             return Poll::Ready(result);

@@ -136,6 +136,9 @@ pub fn refused() -> io::Result<Server> {
 /// use std::time::Duration;
 /// use unstall::{Connector, testing};
 ///
+/// # #[cfg(windows)]
+/// # fn main() {}
+/// # #[cfg(not(windows))]
 /// # fn main() -> std::io::Result<()> {
 /// let server = testing::silent()?;
 /// let connector = Connector::new().connect_timeout(Duration::from_millis(50));

@@ -278,7 +278,13 @@ mod tests {
     #[test]
     fn servers_are_seen_as_they_are() {
         assert_eq!(deed_of(&testing::closes().expect("a server")), (Deed::Closed, false));
-        assert_eq!(deed_of(&testing::resets().expect("a server")), (Deed::Reset, false));
+        let reset = deed_of(&testing::resets().expect("a server"));
+        // Wine's server may take the error off the socket before the program reads; what the program then sees is an end.
+        let is_wine = unstall_sys::host::facts().wine.is_some();
+        assert!(
+            reset == (Deed::Reset, false) || (is_wine && reset == (Deed::Closed, false)),
+            "{reset:?} of a server that resets"
+        );
         assert_eq!(deed_of(&testing::deaf().expect("a server")), (Deed::Nothing, true));
     }
 

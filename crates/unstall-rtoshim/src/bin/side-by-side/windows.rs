@@ -46,7 +46,12 @@ fn clients() -> io::Result<Vec<Client>> {
         ("std+nodelay", Box::new(|address, limit| std_stream(address, limit)?.set_nodelay(true))),
         ("socket2", Box::new(socket2_connect)),
         ("tokio", Box::new(move |address, limit| tokio_connect(&runtime, address, limit))),
-        ("unstall", Box::new(unstall_connect)),
+        ("unstall", Box::new(|address, limit| unstall_connect(Connector::new(), address, limit))),
+        // As plain std does it: with Nagle's algorithm.
+        (
+            "unstall-nodelay",
+            Box::new(|address, limit| unstall_connect(Connector::new().nodelay(false), address, limit)),
+        ),
     ])
 }
 
@@ -79,8 +84,7 @@ fn tokio_connect(runtime: &Runtime, address: SocketAddr, limit: Option<Duration>
     })
 }
 
-fn unstall_connect(address: SocketAddr, limit: Option<Duration>) -> io::Result<()> {
-    let connector = Connector::new();
+fn unstall_connect(connector: Connector, address: SocketAddr, limit: Option<Duration>) -> io::Result<()> {
     let connector = limit.map_or(connector.clone(), |limit| connector.connect_timeout(limit));
     connector.connect(address).map(drop).map_err(io::Error::from)
 }
