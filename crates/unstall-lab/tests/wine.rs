@@ -214,10 +214,19 @@ fn side_by_side_with_std_socket2_and_tokio() {
     let median = |case: &str, client: &str| medians[&(case.to_owned(), client.to_owned())];
     assert!(median("closed", "std") >= 400.0 * median("closed", "unstall"), "{medians:?}");
     for client in ["std", "socket2", "tokio", "unstall"] {
-        assert!((300e3..400e3).contains(&median("silent", client)), "{client}: {medians:?}");
+        // socket2's select may end a little early.
+        assert!((295e3..400e3).contains(&median("silent", client)), "{client}: {medians:?}");
     }
     // The shim makes three system calls of the ioctl's one; without it, success is compared on equal terms.
     let medians = side_by_side(&lab, &wine, false, &cases[1..2]);
     let median = |case: &str, client: &str| medians[&(case.to_owned(), client.to_owned())];
-    assert!(median("v4-only", "unstall") <= 1.05 * median("v4-only", "std+nodelay"), "{medians:?}");
+    // On equal terms: both as they come but for Nagle's algorithm, and both without it. What unstall costs more than plain std is one
+    // setsockopt(TCP_NODELAY).
+    let ratio = |client, std| median("v4-only", client) / median("v4-only", std);
+    let ratios = [ratio("unstall-nodelay", "std"), ratio("unstall", "std+nodelay"), ratio("unstall", "std")];
+    println!(
+        "success over std, both with Nagle {:.3}, both without {:.3}, as they come {:.3}",
+        ratios[0], ratios[1], ratios[2]
+    );
+    assert!(ratios[0] <= 1.05 && ratios[1] <= 1.05, "{ratios:?}: {medians:?}");
 }

@@ -4,6 +4,7 @@ use super::setup::Toolchain;
 use super::{TARGET, Windows, c_build, c_test, cargo_for, cargo_for_windows, lab_build, lab_test, wine};
 use crate::run::Run;
 use crate::workspace::Workspace;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The packages whose tests run under Wine.
@@ -33,6 +34,7 @@ pub(crate) fn run(workspace: &Workspace, toolchain: &Toolchain) -> Result<ExitCo
     };
     run.command("tests under Wine", &mut test(&PACKAGES, &ten));
     run.command("tests under Wine, again", &mut test(&PACKAGES, &ten));
+    run.command("doc examples under Wine", &mut examples(toolchain, &ten));
     run.command("tests under Wine as Windows 7", &mut test(&CLOSE_TO_WINDOWS, &seven));
     let mut forced = test(&CLOSE_TO_WINDOWS, &ten);
     forced.env("RUSTFLAGS", FORCED).env("CARGO_TARGET_DIR", workspace.target.join("forced/windows"));
@@ -49,6 +51,16 @@ pub(crate) fn run(workspace: &Workspace, toolchain: &Toolchain) -> Result<ExitCo
     }
     run.command("Windows programs in the lab", &mut lab_test(workspace));
     Ok(run.finish())
+}
+
+/// The examples of the documentation are programs too.
+fn examples(toolchain: &Toolchain, prefix: &Path) -> Command {
+    let mut command = cargo_for_windows(toolchain, "test");
+    command.envs(wine::variables(prefix)).args(["--all-features", "--doc", "--no-fail-fast"]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    command
 }
 
 fn lints(toolchain: &Toolchain) -> Command {

@@ -132,7 +132,13 @@ impl Queue {
 /// What a connect to `destination`, an address of this host, would find now. At most 2 ms old: connects that look at the same time
 /// share one look-up of the table, which takes some tens of microseconds. Where it takes longer (Linux without sock_diag, whose
 /// /proc/net/tcp lists all connections, and no backlog) nothing is known.
+///
+/// Unknown under Wine, whose table takes 40 ms and more: it looks through every process for each socket's owner.
 pub fn queue(destination: SocketAddr) -> Queue {
+    #[cfg(windows)]
+    if !imp::is_quick() {
+        return Queue::UNKNOWN;
+    }
     static RECENT: Mutex<Recent<Option<Vec<Listener>>>> = Mutex::new(Recent::new());
     let port = destination.port();
     // The lock is held while the table is read: whoever waits for it wants the same answer.

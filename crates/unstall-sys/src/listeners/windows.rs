@@ -4,10 +4,11 @@
 use super::{Peers, ServerSide, Source, Table};
 use crate::error::Error;
 use crate::windows::tcp_table::{self, Class, ESTABLISHED, NAME};
-use crate::windows::{processes, winsock};
+use crate::windows::{processes, version, winsock};
 use socket2::SockRef;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use unstall_core::listener::{Listener, Owner};
 use unstall_core::locality;
 use windows_sys::Win32::Networking::WinSock::{WSAEACCES, WSAEADDRINUSE};
@@ -56,8 +57,15 @@ pub(super) fn is_taken(destination: SocketAddr) -> Option<bool> {
     }
 }
 
-pub(super) fn anybody(_destination: SocketAddr) -> Option<bool> {
-    None
+pub(super) fn anybody(destination: SocketAddr) -> Option<bool> {
+    if is_quick() { None } else { is_taken(destination) }
+}
+
+/// Whether a connect can afford to read the table. Wine looks through every process for the owner of each socket, which takes 40
+/// ms and more.
+pub(super) fn is_quick() -> bool {
+    static QUICK: OnceLock<bool> = OnceLock::new();
+    *QUICK.get_or_init(|| version::wine().is_none())
 }
 
 /// A full queue is reset here, so there is no half of a connection.
