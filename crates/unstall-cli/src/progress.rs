@@ -35,11 +35,18 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
+impl Progress {
+    /// Takes the rewritten line away, before something else is printed.
+    pub(crate) fn clear(&self) {
         if self.0 == Style::Rewritten {
             let _ = write!(io::stderr(), "{CLEAR}");
         }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

@@ -22,6 +22,27 @@ fn json_is_one_valid_document_and_progress_is_elsewhere() {
 }
 
 #[test]
+fn a_target_given_twice_is_measured_once() {
+    let run = unstall(&["doctor", "--json", "--check", "target-resolve", "127.0.0.1:9", ":9", "127.0.0.1:9"]);
+    let document = document(&run, "report");
+    let targets: Vec<&str> = document["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .filter_map(|row| row["target"].as_str())
+        .collect();
+    assert_eq!(targets, ["127.0.0.1:9", ":9"]);
+}
+
+#[test]
+fn text_is_the_same_whole_as_check_by_check() {
+    let run = unstall(&["doctor", "--progress", "always", "--check", "clock,platform"]);
+    assert!(run.stdout.starts_with("unstall ") && run.stdout.contains("\nsummary "), "{}", run.stdout);
+    assert_eq!(run.stdout.matches("\nsummary ").count(), 1);
+    assert!(!run.stdout.contains('\r'), "progress belongs to stderr: {}", run.stdout);
+}
+
+#[test]
 fn progress_can_be_turned_off_and_forced() {
     let quiet = unstall(&["doctor", "--check", QUICK, "--progress", "never"]);
     assert_eq!(quiet.stderr, "");

@@ -173,6 +173,27 @@ fn a_profile_may_be_a_file_and_a_setting() {
 }
 
 #[test]
+fn the_doctor_calls_emulated_what_a_lab_makes_and_measured_what_it_does_not() {
+    if !is_root("the_doctor_calls_emulated_what_a_lab_makes_and_measured_what_it_does_not") {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_unstall");
+    let doctor = ["--", program, "doctor", "--json", "--check", "target-reach", "127.0.0.1:9"];
+    for (profile, label) in [("windows-11", "emulated"), ("linux", "measured")] {
+        let run = lab(&[&["--profile", profile], &doctor[..]].concat());
+        let document: serde_json::Value = serde_json::from_str(&run.stdout).expect("one JSON document");
+        let findings = document["findings"].as_array().expect("findings");
+        let labels: Vec<&str> = findings
+            .iter()
+            .flat_map(|finding| finding["evidence"].as_array().into_iter().flatten())
+            .filter_map(|fact| fact["label"].as_str())
+            .filter(|label| ["emulated", "measured"].contains(label))
+            .collect();
+        assert!(!labels.is_empty() && labels.iter().all(|said| *said == label), "{profile}: {labels:?}");
+    }
+}
+
+#[test]
 fn the_burst_of_the_report_in_json() {
     const TEST: &str = "the_burst_of_the_report_in_json";
     if !is_root(TEST) {

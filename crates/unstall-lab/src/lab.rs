@@ -2,6 +2,7 @@
 
 use crate::engine::{self, Attached, Engine, EngineChoice};
 use crate::error::{Error, Step};
+use crate::inside;
 use crate::isolation::cgroup::{Cgroup, Parent};
 use crate::isolation::files::{self, PrivateFile};
 use crate::isolation::links::Links;
@@ -238,6 +239,11 @@ impl Lab {
             process::join_cgroup(&mut command, procs);
         }
         prepare(&mut command);
+        if self.engine != Engine::Nothing {
+            // Without it the program's figures are called measured, which is not worth failing for.
+            let network = self.worker.run(|| inside::network_of_the_lab().ok());
+            command.envs(network.map(|network| (inside::NETWORK_VARIABLE, network)));
+        }
         let started = self.worker.run(move || program::start(command));
         let started = started.map_err(|e| program::start_failed(program.name(), &e))?;
         Ok(Running::new(started, streams))

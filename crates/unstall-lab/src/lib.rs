@@ -29,6 +29,7 @@ pub mod client;
 mod engine;
 mod error;
 mod foreground;
+pub mod inside;
 mod isolation;
 mod lab;
 pub mod matrix;

@@ -62,7 +62,7 @@ fn an_error_says_operation_address_cause_and_what_to_do() {
     let error = connect(address, None).unwrap_err();
     let code = error.os_error().unwrap().code;
     let expected = format!(
-        "cannot connect to {address}: a reset answered the SYN: nobody listens on the port, ECONNREFUSED ({code}); \
+        "cannot connect to {address}: the SYN was refused: nobody listens on the port, or a filter answers for it, ECONNREFUSED ({code}); \
          start the server or correct the port"
     );
     assert_eq!(error.to_string(), expected);

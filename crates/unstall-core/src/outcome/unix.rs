@@ -87,7 +87,12 @@ pub(super) const ERRNOS: &[Errno] = &[
     row("ENOTCONN", [107, 57, 57], Unknown, "the socket is not connected"),
     row("ETOOMANYREFS", [109, 59, 59], Exhausted, "too many references"),
     row("ETIMEDOUT", [110, 60, 60], TimedOut, "nothing answered any of the SYNs"),
-    row("ECONNREFUSED", [111, 61, 61], Refused, "a reset answered the SYN: nobody listens on the port"),
+    row(
+        "ECONNREFUSED",
+        [111, 61, 61],
+        Refused,
+        "the SYN was refused: nobody listens on the port, or a filter answers for it",
+    ),
     row("EHOSTDOWN", [112, 64, 64], Unreachable, "the host does not answer on its link"),
     row("EHOSTUNREACH", [113, 65, 65], Unreachable, "there is no way to the host"),
     row("EALREADY", [114, 37, 37], Unknown, "a connect is under way on this socket already"),

@@ -211,6 +211,8 @@ in_its_namespace!(a_server_that_does_not_accept_is_told, HOSTS, || {
 in_its_namespace!(an_unspecified_destination_is_told, HOSTS, || {
     echo("127.0.0.1:8001");
     expect(&target_report("0.0.0.0:8001", LIMIT), &["warn unspecified-destination"]);
+    // With one fix, and not a second one that leads back to where nobody listens.
+    expect(&target_report("[::]:8001", LIMIT), &["error listens-on-other-address"]);
 });
 
 in_its_namespace!(

@@ -1,7 +1,7 @@
 //! What one address's outcome means.
 
 use super::super::survey::Probe;
-use super::{Reached, SLOW, evidence, listener_evidence, owner};
+use super::{Reached, SLOW, evidence, owner};
 use crate::Severity;
 use crate::findings::{Evidence, Finding, Place, target};
 use crate::stats::show;
@@ -29,7 +29,7 @@ fn slow_connect(data: &Reached, probe: &Probe) -> Option<Finding> {
     if !probe.local || probe.elapsed() < SLOW {
         return None;
     }
-    let full = data.listener(probe.address).is_some_and(|listener| listener.waiting.is_some_and(|n| n > 0));
+    let full = data.listener(probe).is_some_and(|listener| listener.waiting.is_some_and(|n| n > 0));
     let cause = if full {
         "Connections wait in the server's accept queue: when it is full the SYN is dropped and sent again a second later \
          (on Windows it is reset and sent again every 505 ms)."
@@ -44,7 +44,7 @@ fn slow_connect(data: &Reached, probe: &Probe) -> Option<Finding> {
         ("cause", &cause),
         port(data),
     ]);
-    Some(found.with_evidence(evidence(probe)).with_all(listener_evidence(&data.listening)))
+    Some(found.with_evidence(evidence(probe)).with_all(data.listener_evidence(probe)))
 }
 
 fn port(data: &Reached) -> crate::findings::Value<'_> {
@@ -55,7 +55,7 @@ fn refused(data: &Reached, probe: &Probe, connected: Option<&Probe>) -> Vec<Find
     let mut findings = Vec::new();
     if let Some(connected) = connected {
         findings.push(one_family(data, probe, connected));
-    } else if let Some(listener) = data.listener(probe.address) {
+    } else if let Some(listener) = data.listener(probe) {
         let values = [("address", &probe.address as _), ("owner", &owner(listener) as _)];
         let found = target::REFUSED_THOUGH_LISTENING.found(&values);
         // A queue with room is no reason to refuse: what is left is a filter.
@@ -69,7 +69,7 @@ fn refused(data: &Reached, probe: &Probe, connected: Option<&Probe>) -> Vec<Find
     findings.extend(slow_refusal(data, probe));
     for finding in &mut findings {
         finding.evidence.push(evidence(probe));
-        finding.evidence.extend(listener_evidence(&data.listening));
+        finding.evidence.extend(data.listener_evidence(probe));
     }
     findings
 }
@@ -146,7 +146,7 @@ fn slow_refusal(data: &Reached, probe: &Probe) -> Vec<Finding> {
 }
 
 fn silent(data: &Reached, probe: &Probe, connected: Option<&Probe>) -> Finding {
-    let listener = data.listener(probe.address).filter(|_| probe.local);
+    let listener = data.listener(probe);
     let full = listener.filter(|listener| listener.queue_full(Platform::CURRENT) == Some(true));
     let found = match (full, connected) {
         (Some(listener), _) => target::QUEUE_FULL.found(&[
@@ -170,8 +170,7 @@ fn silent(data: &Reached, probe: &Probe, connected: Option<&Probe>) -> Finding {
             target::FILTERED.found(&[("address", &probe.address), ("time", &show(probe.elapsed()))])
         }
     };
-    let listeners = if probe.local { listener_evidence(&data.listening) } else { Vec::new() };
-    found.with_evidence(evidence(probe)).with_all(listeners)
+    found.with_evidence(evidence(probe)).with_all(data.listener_evidence(probe))
 }
 
 /// The outcomes that the operating system decides before a packet is sent.
@@ -210,9 +209,11 @@ fn range_words(data: &Reached) -> String {
     }
 }
 
+/// Where nobody is reached by it, that it stands for loopback here is not what ails the program.
 fn unspecified(probe: &Probe) -> Option<Finding> {
     let loopback = unspecified_to_loopback(probe.address);
-    probe.address.ip().is_unspecified().then(|| {
+    let matters = !matches!(probe.outcome, Outcome::Refused | Outcome::SelfConnected);
+    (matters && probe.address.ip().is_unspecified()).then(|| {
         let found =
             target::UNSPECIFIED_DESTINATION.found(&[("address", &probe.address), ("loopback", &loopback)]);
         found.with_evidence(evidence(probe))

@@ -11,7 +11,6 @@ use crate::findings::{Evidence, Finding, target};
 use crate::stats::{ns, show};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::net::SocketAddr;
 use std::time::Duration;
 use unstall_core::listener::{Listener, reaches};
 use unstall_core::outcome::{Outcome, Platform};
@@ -67,7 +66,10 @@ impl Check for Reach {
     }
 
     fn describe(data: &Reached) -> Vec<String> {
-        data.addresses.iter().map(line).chain(listener_lines(&data.listening)).collect()
+        // Who listens here says nothing of another host.
+        let local = data.addresses.iter().any(|probe| probe.local);
+        let listeners = if local { listener_lines(&data.listening) } else { Vec::new() };
+        data.addresses.iter().map(line).chain(listeners).collect()
     }
 }
 
@@ -77,9 +79,14 @@ impl Reached {
         self.listening.listeners.as_deref().unwrap_or_default()
     }
 
-    /// Who a connect to the address reaches, if anybody.
-    fn listener(&self, address: SocketAddr) -> Option<&Listener> {
-        reaches(self.listeners(), address)
+    /// Who a connect to the address reaches, if it is one of this host and anybody listens.
+    fn listener(&self, probe: &Probe) -> Option<&Listener> {
+        if probe.local { reaches(self.listeners(), probe.address) } else { None }
+    }
+
+    /// Every listener as evidence of what this address came to: none for another host.
+    fn listener_evidence(&self, probe: &Probe) -> Vec<Evidence> {
+        if probe.local { listener_evidence(&self.listening) } else { Vec::new() }
     }
 
     /// The addresses that connected.

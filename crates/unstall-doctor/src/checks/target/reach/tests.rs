@@ -179,6 +179,24 @@ fn a_self_connection_and_the_chance_of_one() {
 fn an_unspecified_destination_is_told() {
     let data = reached(vec![probe("0.0.0.0:3000", Outcome::Connected, 0.1)], vec![]);
     expect(&data, &[("unspecified-destination", Severity::Warn)]);
+    // Refused, it is a server on the other family, and that alone: two fixes would contradict each other.
+    let refused =
+        reached(vec![probe("[::]:3000", Outcome::Refused, 0.1)], vec![listener("127.0.0.1:3000", 1, IDLE)]);
+    expect(&refused, &[("listens-on-other-address", Severity::Error)]);
+}
+
+#[test]
+fn who_listens_here_says_nothing_of_another_host() {
+    for (outcome, id) in [(Outcome::Refused, "nobody-listens"), (Outcome::TimedOut, "no-answer")] {
+        let data = reached(
+            vec![probe("192.0.2.7:3000", outcome, 3100.0)],
+            vec![listener("0.0.0.0:3000", 4242, IDLE)],
+        );
+        let findings = Reach::judge(&data);
+        assert!(findings.iter().any(|finding| finding.id == id), "{findings:?}");
+        let said = format!("{findings:?}{:?}", Reach::describe(&data));
+        assert!(!said.contains("4242"), "{said}");
+    }
 }
 
 #[test]
