@@ -25,7 +25,7 @@ pub(crate) fn of_stdout(color: When) -> Style {
     Style {
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
         charset: charset(|name| env::var(name).ok(), cfg!(windows), io::stdout().is_terminal()),
-        width: width(terminal_size().map(|(Width(columns), _)| columns)),
+        width: width(terminal_size().map(|(Width(columns), _)| columns).or_else(columns)),
     }
 }
 
@@ -40,6 +40,11 @@ fn charset(variable: impl Fn(&str) -> Option<String>, windows: bool, is_terminal
         Some(locale) if locale.contains("utf-8") || locale.contains("utf8") => Charset::Unicode,
         _ => Charset::Ascii,
     }
+}
+
+/// What a person says of a terminal that is not asked, or of a file: the variable that shells have.
+fn columns() -> Option<u16> {
+    env::var("COLUMNS").ok()?.parse().ok()
 }
 
 /// The width of a line, given the terminal's; without a terminal, that of most.

@@ -18,9 +18,11 @@ pub(crate) fn answer(error: &clap::Error, line: &[String]) -> Exit {
             output::styled(&text, Exit::Ok)
         }
         _ => {
-            let _ = write!(anstream::stderr(), "{}{}", error.render().ansi(), from_environment());
+            let text = in_one_line(error.render().ansi().to_string(), line);
+            let _ = write!(anstream::stderr(), "{text}{}", from_environment());
             if wants_json(line) {
-                let report = ErrorReport::new(Header::now(line.to_vec()), first_line(error));
+                let sentence = first_line(&in_one_line(error.render().to_string(), line));
+                let report = ErrorReport::new(Header::now(line.to_vec()), sentence);
                 return output::result(&document::to_json(&report), Exit::Usage);
             }
             Exit::Usage
@@ -31,7 +33,8 @@ pub(crate) fn answer(error: &clap::Error, line: &[String]) -> Exit {
 /// Settings that come from the environment are easily forgotten when the parser complains about one of them.
 fn from_environment() -> String {
     let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut names: Vec<String> = set.filter(|name| name.starts_with("UNSTALL_")).collect();
+    let mut names: Vec<String> =
+        set.filter(|name| name.starts_with("UNSTALL_") && !name.starts_with("UNSTALL_LAB_")).collect();
     names.sort();
     if names.is_empty() {
         String::new()
@@ -47,9 +50,15 @@ fn wants_json(line: &[String]) -> bool {
     by_variable || line.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }
 
+/// The parser quotes arguments as they are; one with a line break or another control character in it is escaped here.
+fn in_one_line(text: String, line: &[String]) -> String {
+    let unprintable = line.iter().filter(|argument| argument.contains(char::is_control));
+    unprintable
+        .fold(text, |text, argument| text.replace(argument.as_str(), &argument.escape_debug().to_string()))
+}
+
 /// The parser's sentence without its hints on usage.
-fn first_line(error: &clap::Error) -> String {
-    let text = error.render().to_string();
+fn first_line(text: &str) -> String {
     let first = text.lines().next().unwrap_or_default();
     first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }

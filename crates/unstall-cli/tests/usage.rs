@@ -48,6 +48,33 @@ fn a_bad_command_line_is_answered_on_stderr_with_exit_code_2() {
 }
 
 #[test]
+fn an_argument_with_a_line_break_is_quoted_in_one_line() {
+    let run = unstall(&["connect", "a\nb\u{1b}[1m:80"]);
+    assert_eq!(run.code, Some(2));
+    let first = run.stderr.lines().next().expect("a line");
+    assert!(
+        first.starts_with("error: invalid value 'a\\nb\\u{1b}[1m:80' for '<TARGET>': "),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn lines_are_as_wide_as_the_person_says() {
+    let widest = |columns: &str| {
+        let run = unstall_with(&[("COLUMNS", columns)], &["explain", "nobody-listens"]);
+        run.stdout.lines().map(|line| line.chars().count()).max().unwrap_or_default()
+    };
+    assert!(
+        (60..=100).contains(&widest("100")) && widest("100") > widest("60"),
+        "{} {}",
+        widest("100"),
+        widest("60")
+    );
+    assert!(widest("60") <= 60, "{}", widest("60"));
+}
+
+#[test]
 fn with_json_the_answer_is_a_document_as_well() {
     for arguments in
         [&["connect", "--json", ":0"][..], &["doctor", "--json", "--samples", "x"], &["connect", "--json"]]

@@ -91,7 +91,15 @@ impl Check for AfterConnect {
     }
 
     fn judge(data: &Held) -> Vec<Finding> {
-        data.connections.iter().filter_map(|connection| verdict(data, connection)).collect()
+        let mut findings = Vec::new();
+        let mut rest: Vec<&Connection> = data.connections.iter().collect();
+        // A server that does the same on each of its addresses is one finding.
+        while let Some(first) = rest.first().copied() {
+            let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|other| first.is_like(other));
+            findings.extend(verdict(data, first, &alike));
+            rest = others;
+        }
+        findings
     }
 
     fn describe(data: &Held) -> Vec<String> {
@@ -178,8 +186,20 @@ fn is_time_out(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-fn verdict(data: &Held, connection: &Connection) -> Option<Finding> {
-    let address = ("address", &connection.address as _);
+impl Connection {
+    /// Whether the same is to be said of it.
+    fn is_like(&self, other: &Self) -> bool {
+        let waits = |connection: &Self| connection.waiting > Some(0);
+        (self.deed, self.prodded, &self.server) == (other.deed, other.prodded, &other.server)
+            && waits(self) == waits(other)
+    }
+}
+
+/// What is found about `connection` and those like it, itself among them.
+fn verdict(data: &Held, connection: &Connection, alike: &[&Connection]) -> Option<Finding> {
+    let addresses: Vec<String> = alike.iter().map(|other| other.address.to_string()).collect();
+    let addresses = addresses.join(" and ");
+    let address = ("address", &addresses as _);
     let after = show(Duration::from_nanos(connection.after_ns.unwrap_or_default()));
     let server = connection.server.as_deref().unwrap_or("a server");
     let waiting = connection.waiting.unwrap_or_default();
@@ -202,11 +222,9 @@ fn verdict(data: &Held, connection: &Connection) -> Option<Finding> {
             ("port", &data.port),
         ]),
     };
-    Some(found.with_evidence(Evidence::measured(
-        line(connection),
-        Duration::from_nanos(connection.connect_ns),
-        1,
-    )))
+    let evidence =
+        alike.iter().map(|other| Evidence::measured(line(other), Duration::from_nanos(other.connect_ns), 1));
+    Some(found.with_all(evidence))
 }
 
 fn line(connection: &Connection) -> String {
@@ -268,6 +286,19 @@ mod tests {
             let expected: Vec<_> = expected.map(|id| (id.to_owned(), Severity::Warn)).into_iter().collect();
             assert_eq!(found(&data), expected, "{data:?}");
         }
+    }
+
+    #[test]
+    fn addresses_that_do_the_same_are_one_finding_and_others_are_two() {
+        let mut data = held(Deed::Closed, false, None);
+        let mut other = data.connections[0].clone();
+        other.address = "[::1]:3000".parse().expect("an address");
+        data.connections.push(other);
+        let both = AfterConnect::judge(&data);
+        assert_eq!((both.len(), both[0].evidence.len()), (1, 2));
+        assert!(both[0].title.starts_with("127.0.0.1:3000 and [::1]:3000: accepted"), "{}", both[0].title);
+        data.connections[1].deed = Deed::Reset;
+        assert_eq!(found(&data).len(), 2);
     }
 
     fn deed_of(server: &testing::Server) -> (Deed, bool) {

@@ -6,6 +6,7 @@ use crate::checks::{Check, Measured};
 use crate::context::Context;
 use crate::findings::{Evidence, Finding, Place, target};
 use crate::stats::show;
+use std::net::SocketAddr;
 use std::time::Duration;
 use unstall_core::outcome::Outcome;
 
@@ -41,6 +42,12 @@ impl Check for Resolve {
                 elapsed.map(|time| Evidence::measured(format!("no answer after {}", show(time)), time, 1));
             findings.push(found.with_severity(severity).with_all(after));
         }
+        if let Some(family) = names.only.as_ref().filter(|family| lacks(names, family)) {
+            let values =
+                [("name", &name as _), ("family", family as _), ("addresses", &list(&names.addresses) as _)];
+            let answer = Evidence::seen(format!("`{name}` is {}", list(&names.addresses)));
+            findings.push(target::NO_ADDRESS_OF_FAMILY.found(&values).with_evidence(answer));
+        }
         if let Some(time) = elapsed.filter(|&time| time >= SLOW) {
             let evidence = Evidence::measured(format!("resolving `{name}` took {}", show(time)), time, 1);
             findings.push(
@@ -52,9 +59,6 @@ impl Check for Resolve {
 
     fn describe(names: &Names) -> Vec<String> {
         let (Some(name), Some(time)) = (&names.name, names.elapsed_ns) else { return Vec::new() };
-        let list = |addresses: &[std::net::SocketAddr]| {
-            addresses.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>().join(", ")
-        };
         let answer = match (names.addresses.is_empty(), names.failure) {
             (false, _) => list(&names.addresses),
             (true, Some(Outcome::TimedOut)) => "not known, no answer".to_owned(),
@@ -68,9 +72,33 @@ impl Check for Resolve {
     }
 }
 
+fn list(addresses: &[SocketAddr]) -> String {
+    addresses.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether the name has addresses, and none of the family.
+fn lacks(names: &Names, family: &str) -> bool {
+    let of_family = |address: &SocketAddr| address.is_ipv6() == (family == "IPv6");
+    !names.addresses.is_empty() && !names.addresses.iter().chain(&names.completed).any(of_family)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_without_the_family_that_was_asked_for_is_an_error() {
+        let mut v4 = names(Duration::from_millis(1), None, false);
+        v4.addresses = vec!["192.0.2.7:80".parse().expect("an address")];
+        for (only, expected) in [(None, 0), (Some("IPv4"), 0), (Some("IPv6"), 1)] {
+            v4.only = only.map(str::to_owned);
+            assert_eq!(ids(&v4).len(), expected, "{only:?}");
+        }
+        assert_eq!(Resolve::judge(&v4)[0].title, "`app.localhost` has no IPv6 address: it is 192.0.2.7");
+        // What RFC 6761 adds is an address like any other.
+        v4.completed = vec!["[::1]:80".parse().expect("an address")];
+        assert_eq!(ids(&v4), []);
+    }
 
     fn names(elapsed: Duration, error: Option<&str>, completed: bool) -> Names {
         Names {
@@ -78,6 +106,7 @@ mod tests {
             addresses: Vec::new(),
             completed: completed.then(|| "[::1]:80".parse().expect("an address")).into_iter().collect(),
             elapsed_ns: Some(crate::stats::ns(elapsed)),
+            only: None,
             error: error.map(str::to_owned),
             failure: error.map(|_| Outcome::NoName),
         }

@@ -50,6 +50,8 @@ pub(crate) struct Names {
     pub(crate) completed: Vec<SocketAddr>,
     /// How long the resolver took; null: it was not asked.
     pub(crate) elapsed_ns: Option<u64>,
+    /// The only family that was to be tried, `IPv4` or `IPv6`; null: any.
+    pub(crate) only: Option<String>,
     /// Why there is no address; null: there are some.
     pub(crate) error: Option<String>,
     /// What that comes to; null: there are addresses.
@@ -131,7 +133,12 @@ impl Subject {
 
     /// The addresses of the target's host.
     pub(crate) fn names(&self, context: &Context) -> &Names {
-        self.names.get_or_init(|| Names::of(&self.target, context.timeout()))
+        let only = match self.family {
+            Family::V4 => Some("IPv4".to_owned()),
+            Family::V6 => Some("IPv6".to_owned()),
+            _ => None,
+        };
+        self.names.get_or_init(|| Names { only, ..Names::of(&self.target, context.timeout()) })
     }
 
     /// What a connect to each address comes to. The table of listeners is read before, so that the connects made here do
@@ -176,12 +183,12 @@ impl Names {
     }
 
     fn answer(name: Option<String>, addresses: Vec<SocketAddr>, elapsed_ns: Option<u64>) -> Self {
-        Self { name, addresses, completed: Vec::new(), elapsed_ns, error: None, failure: None }
+        Self { name, addresses, completed: Vec::new(), elapsed_ns, only: None, error: None, failure: None }
     }
 
     fn failed(name: Option<String>, elapsed_ns: Option<u64>, error: &Error) -> Self {
         let (failure, error) = (Some(error.outcome()), Some(error.to_string()));
-        Self { name, addresses: Vec::new(), completed: Vec::new(), elapsed_ns, error, failure }
+        Self { name, addresses: Vec::new(), completed: Vec::new(), elapsed_ns, only: None, error, failure }
     }
 
     /// Every address, with whether the resolver gave it.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Severity;
+use std::net::SocketAddr;
 use unstall_core::listener::Owner;
 
 /// An address that came to something after so many ms.
