@@ -31,6 +31,20 @@ No packet has been sent to any server yet.",
         ],
         links: &["https://www.rfc-editor.org/rfc/rfc6761#section-6.3"],
     };
+    NO_ADDRESS_OF_FAMILY = Entry {
+        id: "no-address-of-family",
+        severity: Severity::Error,
+        title: "`{name}` has no {family} address: it is {addresses}",
+        why: "\
+Only one family was to be tried, and the name has no address of it. Nothing was connected to. A client that is told to use one family \
+fails in the same way, whether or not a server is there.",
+        affects: &["clients that use {family} alone"],
+        fixes: &[
+            FixEntry::manual(Place::Client, "let clients use both families, or the other one"),
+            FixEntry::manual(Place::System, "give the name an address of the family, in the hosts file or the name server"),
+        ],
+        links: &["https://www.rfc-editor.org/rfc/rfc8305"],
+    };
     NAME_SLOW = Entry {
         id: "name-slow",
         severity: Severity::Warn,
@@ -236,7 +250,7 @@ first without an error anywhere.",
     CLOSES_AT_ONCE = Entry {
         id: "closes-at-once",
         severity: Severity::Warn,
-        title: "{address} accepts and closes again after {time}, without a byte",
+        title: "{address}: accepted and closed again after {time}, without a byte",
         why: "\
 A connect succeeds, and then the connection ends before anything was sent. A proxy that publishes a container's port does \
 this while the service behind it is not up, and so does a server that turns clients away. Whoever waits for the port to be open is \
@@ -251,7 +265,7 @@ told `ready` too early.",
     RESETS_AT_ONCE = Entry {
         id: "resets-at-once",
         severity: Severity::Warn,
-        title: "{address} accepts and resets the connection after {time}",
+        title: "{address}: accepted and reset after {time}",
         why: "\
 The handshake completed and then a reset came. A forwarder that has nobody to forward to does this (Docker's port proxy on one of \
 the two families, a tunnel whose far end is down), and so does a server that closes with data unread or with SO_LINGER 0.",
@@ -265,7 +279,7 @@ the two families, a tunnel whose far end is down), and so does a server that clo
     SILENT_SERVER = Entry {
         id: "connected-but-silent",
         severity: Severity::Warn,
-        title: "{address} connects in {time}, but no byte comes within {limit}",
+        title: "{address}: connected in {time}, but no byte came within {limit}",
         why: "\
 The kernel completed the handshake, and the server said nothing: neither by itself nor to a `HEAD / HTTP/1.0`. A server of a \
 protocol that waits for something else may rightly do so. One that should answer is blocked: a server with one thread \
