@@ -104,6 +104,11 @@ enum unstall_prepared
     UNSTALL_PREPARED_INVALID_ARGUMENT = 5,
     /// It is not known what was done.
     UNSTALL_PREPARED_UNKNOWN = 6,
+    /// Nothing, because somebody listens at the address: when the accept queue is full for a moment, the OS's own retransmission gets
+    /// the connect through.
+    UNSTALL_PREPARED_LISTENING = 7,
+    /// Nothing, because it is not known whether somebody listens at the address.
+    UNSTALL_PREPARED_LISTENERS_UNKNOWN = 8,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -207,7 +212,8 @@ char *unstall_last_timeline(void);
 void unstall_string_free(char *text);
 
 /// Prepares a socket that is not connected yet, so that its connect to `address` is refused at once where the OS would
-/// otherwise wait (Windows: 2 s). Call it right before the connect; the result can be ignored.
+/// otherwise wait (Windows: 2 s). Call it right before the connect; the result can be ignored. It looks first: where somebody
+/// listens, nothing is done.
 ///
 /// `address` is a `struct sockaddr_in` or `struct sockaddr_in6` of `length` bytes, as for `connect`. The socket remains
 /// the caller's.

@@ -27,10 +27,16 @@ pub enum UnstallPrepared {
     InvalidArgument = 5,
     /// It is not known what was done.
     Unknown = 6,
+    /// Nothing, because somebody listens at the address: when the accept queue is full for a moment, the OS's own retransmission gets
+    /// the connect through.
+    Listening = 7,
+    /// Nothing, because it is not known whether somebody listens at the address.
+    ListenersUnknown = 8,
 }
 
 /// Prepares a socket that is not connected yet, so that its connect to `address` is refused at once where the OS would
-/// otherwise wait (Windows: 2 s). Call it right before the connect; the result can be ignored.
+/// otherwise wait (Windows: 2 s). Call it right before the connect; the result can be ignored. It looks first: where somebody
+/// listens, nothing is done.
 ///
 /// `address` is a `struct sockaddr_in` or `struct sockaddr_in6` of `length` bytes, as for `connect`. The socket remains
 /// the caller's.
@@ -109,6 +115,8 @@ fn named(prepared: Prepared) -> UnstallPrepared {
         Prepared::OneRetransmission => UnstallPrepared::OneRetransmission,
         Prepared::NotLocal => UnstallPrepared::NotLocal,
         Prepared::NotSupported(_) => UnstallPrepared::NotSupported,
+        Prepared::Listening => UnstallPrepared::Listening,
+        Prepared::ListenersUnknown => UnstallPrepared::ListenersUnknown,
         _ => UnstallPrepared::Unknown,
     }
 }
