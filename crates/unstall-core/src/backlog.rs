@@ -9,8 +9,8 @@
 //!
 //! An attempt that is **unanswered** stays as it is while the queue is seen to be full: its socket keeps the OS's own schedule
 //! (Linux: 1, 2, 3, 4, 5, 7 ... s, or 1, 3, 7 ... s before 6.5), so nothing is ever later than the OS default, and a server
-//! that never drains sees the default's SYNs and no other. What is repeated is the look at the queue, after a third of the time that
-//! has passed, at least [`FIRST_LOOK`] and at most [`LONGEST_LOOK`]: a queue drained after t is seen by 1.5 t. Once there is
+//! that never drains sees the default's SYNs and no other. What is repeated is the look at the queue, after a quarter of the time that
+//! has passed, at least [`FIRST_LOOK`] and at most [`LONGEST_LOOK`]: a queue drained after t is seen by 1.4 t. Once there is
 //! room the attempt is closed and made afresh, at most [`MAX_FRESH`] times. Since the pause grows with the time that has passed,
 //! a crowd spreads itself out: 2,000 connects that wait for a second come at 20 per ms. Those that miss the room pause for longer
 //! each time.
@@ -19,10 +19,8 @@
 //! [`BLIND`], and the last of them, at the OS default's own first repetition, is left to the OS.
 //!
 //! A **refused** attempt has no socket that could wait, and the queue is not shown where a full one refuses (Windows). So it is
-//! made again at the moments of [`REFUSED`]: close together at first, since most queues are full for a moment, and from 505 ms on
-//! where the OS default would have sent its own SYNs, so that nothing it connects is missed and nothing comes later.
-//!
-//! Jitter only ever makes a try earlier.
+//! made again within the windows of [`REFUSED`]: close together at first, since most queues are full for a moment, and from 505 ms
+//! on also where the OS default would have sent its own SYNs, so that nothing it connects is missed.
 
 use std::time::Duration;
 
@@ -42,28 +40,38 @@ const REPETITION: Duration = Duration::from_secs(1);
 const AROUND: Duration = Duration::from_millis(35);
 
 /// How often an unanswered attempt is made afresh because there is room; after that its socket is the OS's.
-pub const MAX_FRESH: u32 = 7;
+pub const MAX_FRESH: u32 = 8;
 
-/// When a try that was refused although somebody listens is made again, counted from the first one. The last four are Windows'
-/// own (published: about 505 ms apart, see `docs/PLATFORM.md`); with the first try a listener sees 12 SYNs.
-pub const REFUSED: [Duration; 11] = moments([1, 4, 10, 25, 60, 140, 300, 505, 1010, 1515, 2000]);
+/// A span of time since the first try; within it the jitter chooses.
+pub type Window = (Duration, Duration);
 
-/// When an unanswered attempt is made afresh where nobody tells whether there is room, counted from the first try. The last
-/// one is Linux's own first repetition of a SYN.
-pub const BLIND: [Duration; 5] = moments([3, 15, 60, 300, 1000]);
+/// When a try that was refused although somebody listens is made again. With the first one a listener sees 12 SYNs.
+///
+/// Three of the windows begin where Windows sends its own SYNs (published: about 505 ms apart, see `docs/PLATFORM.md`) and are short,
+/// so that a queue that the OS default finds drained is found so at the same time. The others are as long as a crowd needs: 2,000
+/// connects within 420 ms are 5 per ms.
+pub const REFUSED: [Window; 11] = [
+    window(1, 2),
+    window(5, 12),
+    window(30, 55),
+    window(80, 130),
+    window(180, 260),
+    window(330, 450),
+    window(505, 535),
+    window(1010, 1040),
+    window(1060, 1480),
+    window(1515, 1545),
+    window(1600, 2000),
+];
 
-const fn moments<const N: usize>(ms: [u64; N]) -> [Duration; N] {
-    let mut moments = [Duration::ZERO; N];
-    let mut n = 0;
-    while n < N {
-        moments[n] = Duration::from_millis(ms[n]);
-        n += 1;
-    }
-    moments
+/// When an unanswered attempt is made afresh where nobody tells whether there is room. The last one is at Linux's own first
+/// repetition of a SYN.
+pub const BLIND: [Window; 5] =
+    [window(2, 3), window(9, 15), window(36, 60), window(180, 300), window(1000, 1000)];
+
+const fn window(from_ms: u64, to_ms: u64) -> Window {
+    (Duration::from_millis(from_ms), Duration::from_millis(to_ms))
 }
-
-/// How much of its time a try of a table may be early, at most: enough to spread 2,000 connects over 60 ms at 140 ms.
-const EARLIEST: f64 = 0.6;
 
 /// How long a refusal is doubted where nobody tells whether somebody listens, so that a closed port is still refused within a
 /// few ms.
@@ -196,12 +204,15 @@ fn next_look(situation: &Situation) -> Duration {
     pause(situation.tries, situation.elapsed, situation.jitter)
 }
 
-/// A third of the time that has passed, within its bounds. A fresh try that missed the room that was there comes again sooner, after
-/// 4, 8, 16 ... ms: the queue is being drained. Times 0.5 to 1.5.
+/// A quarter of the time that has passed, within its bounds; for a fresh try that missed the room that was there 4, 8, 16 ... ms, since
+/// the queue is being drained and the crowd is to thin out. Times 0.5 to 1.5.
 fn pause(tries: u32, elapsed: Duration, jitter: f64) -> Duration {
-    let by_age = (elapsed / 3).clamp(FIRST_LOOK, LONGEST_LOOK);
-    let by_tries = if tries > 1 { FIRST_LOOK * (1 << (tries - 1).min(6)) } else { LONGEST_LOOK };
-    by_age.min(by_tries).mul_f64(0.5 + jitter.clamp(0.0, 1.0))
+    let pause = if tries <= 1 {
+        (elapsed / 4).clamp(FIRST_LOOK, LONGEST_LOOK)
+    } else {
+        (FIRST_LOOK * (1 << (tries - 1).min(7))).min(LONGEST_LOOK * 2)
+    };
+    pause.mul_f64(0.5 + jitter.clamp(0.0, 1.0))
 }
 
 /// The time until the first socket's own repetition of its SYN has been answered, if that is about to come or under way.
@@ -220,12 +231,8 @@ fn blindly(situation: &Situation) -> Decision {
     }
 }
 
-/// The time of the next try, since the first one: at most the table's, and after the moment before it. `None`: there is none.
-fn moment(table: &[Duration], situation: &Situation) -> Option<Duration> {
-    let tries = situation.tries.max(1) as usize;
-    let latest = *table.get(tries - 1)?;
-    let before = if tries > 1 { table[tries - 2] } else { Duration::ZERO };
-    let earliest = latest.mul_f64(EARLIEST).max(before);
-    let early = latest.saturating_sub(earliest).mul_f64(situation.jitter.clamp(0.0, 1.0));
-    Some(latest.saturating_sub(early))
+/// The time of the next try, since the first one. `None`: there is none.
+fn moment(table: &[Window], situation: &Situation) -> Option<Duration> {
+    let (from, to) = *table.get(situation.tries.max(1) as usize - 1)?;
+    Some(from + to.saturating_sub(from).mul_f64(situation.jitter.clamp(0.0, 1.0)))
 }

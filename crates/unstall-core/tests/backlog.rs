@@ -78,12 +78,12 @@ fn the_first_socket_is_not_closed_while_its_own_repetition_comes() {
     }
 }
 
-/// Within the budget a refusal by a listener is tried at the moments of the table, in order and never later.
+/// Within the budget a refusal by a listener is tried in the windows of the table, one after the other.
 #[test]
-fn refused_tries_follow_their_moments() {
+fn refused_tries_keep_to_their_windows() {
     for jitter in [0.0, 0.3, 0.999] {
         let mut elapsed = us(50);
-        for (n, latest) in REFUSED.iter().enumerate() {
+        for (n, (from, to)) in REFUSED.iter().enumerate() {
             let refused = Situation {
                 elapsed,
                 tries: n as u32 + 1,
@@ -92,14 +92,18 @@ fn refused_tries_follow_their_moments() {
             };
             let Decision::Again { after } = decide(&refused) else { panic!("try {n}: {refused:?}") };
             elapsed += after;
-            assert!(elapsed <= *latest && elapsed >= latest.mul_f64(0.59), "try {n} at {elapsed:?}");
+            assert!((*from..=*to).contains(&elapsed), "try {n} at {elapsed:?}");
             elapsed += us(1);
         }
         let last = Situation { elapsed, tries: 12, jitter, ..situation(Seen::Refused, Listening::Yes) };
         assert_eq!(decide(&last), Decision::Final, "12 SYNs are all");
     }
-    // Without jitter the last ones are Windows' own: what the default connects, a try of ours has connected by then.
-    assert_eq!(REFUSED[7..], [ms(505), ms(1010), ms(1515), ms(2000)]);
+    assert!(REFUSED.windows(2).all(|pair| pair[0].1 < pair[1].0), "windows do not overlap");
+    // Where the OS default sends a SYN, a window begins, and it is over soon.
+    for os in [505, 1010, 1515].map(ms) {
+        let (from, to) = *REFUSED.iter().find(|(from, _)| *from == os).unwrap();
+        assert!(to <= from + ms(30));
+    }
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn a_refusal_is_doubted_for_a_few_ms_where_nobody_tells() {
 
 #[test]
 fn blind_tries_end_with_the_os_s_own_moment() {
-    assert_eq!(BLIND[BLIND.len() - 1], ms(1000));
+    assert_eq!(BLIND[BLIND.len() - 1], (ms(1000), ms(1000)));
     for listening in [Listening::Yes, Listening::Unknown] {
         for jitter in [0.0, 0.5, 0.999] {
             let mut now = Situation { elapsed: FIRST_LOOK, jitter, ..situation(Seen::Silence, listening) };
@@ -126,7 +130,8 @@ fn blind_tries_end_with_the_os_s_own_moment() {
                     Decision::Look { after } => now.elapsed += after,
                     Decision::Again { after } => {
                         assert_eq!(after, Duration::ZERO);
-                        assert!(now.elapsed <= BLIND[now.tries as usize - 1].max(FIRST_LOOK));
+                        let (from, to) = BLIND[now.tries as usize - 1];
+                        assert!((from..=to).contains(&now.elapsed), "{now:?}");
                         now.tries += 1;
                     }
                 }
@@ -145,7 +150,7 @@ fn looks_grow_apart() {
         after
     };
     assert_eq!(next(ms(2), 1), FIRST_LOOK);
-    assert_eq!(next(ms(30), 1), ms(10));
+    assert_eq!(next(ms(40), 1), ms(10));
     assert_eq!(next(ms(1900), 1), LONGEST_LOOK);
     // Who has missed the room comes again sooner.
     assert_eq!([2, 3, 4].map(|tries| next(ms(900), tries)), [ms(4), ms(8), ms(16)]);
@@ -180,7 +185,7 @@ proptest! {
         }
         if let Decision::Again { after } = decision {
             prop_assert!(tries < 12);
-            prop_assert!(after <= LONGEST_LOOK * 2 || elapsed + after <= budget);
+            prop_assert!(after <= LONGEST_LOOK * 3 || elapsed + after <= budget);
         }
     }
 

@@ -110,7 +110,7 @@ impl Connector {
     /// - a refusal by a port on which somebody listens (Windows answers so when the queue is full) is tried again with a fresh
     ///   socket, after 1 ms at first, 11 times at most; where nobody listens, it is final at once;
     /// - an attempt that is not answered (Linux drops the SYN, and sends the next a second later) is made afresh as soon as the
-    ///   listener table shows room in the queue, 7 times at most. While the queue is full the first socket waits with the OS's own
+    ///   listener table shows room in the queue, 8 times at most. While the queue is full the first socket waits with the OS's own
     ///   repetitions, so nothing is later than with the OS alone. After the time it is left to the OS.
     ///
     /// Every try is in the timeline, with [`Reason::BacklogRetry`](crate::Reason::BacklogRetry). A connection made by such a try is
