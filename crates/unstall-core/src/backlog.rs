@@ -8,8 +8,8 @@
 //! # Why these times
 //!
 //! An attempt that is **unanswered** stays as it is while the queue is seen to be full: its socket keeps the OS's own schedule
-//! (Linux: 1, 2, 3, 4, 5, 7 ... s, or 1, 3, 7 ... s before 6.5), so nothing is ever later than the OS default, and a server
-//! that never drains sees the default's SYNs and no other. What is repeated is the look at the queue, after a quarter of the time that
+//! (Linux: 1, 2, 3, 4, 5, 7 ... s, or 1, 3, 7 ... s before 6.5), so nothing is later than the OS default as long as
+//! it stays full, and a server that never drains sees the default's SYNs and no other. What is repeated is the look at the queue, after a quarter of the time that
 //! has passed, at least [`FIRST_LOOK`] and at most [`LONGEST_LOOK`]: a queue drained after t is seen by 1.4 t. Once there is
 //! room the attempt is closed and made afresh, at most [`MAX_FRESH`] times. Since the pause grows with the time that has passed,
 //! a crowd spreads itself out: 2,000 connects that wait for a second come at 20 per ms. Those that miss the room pause for longer

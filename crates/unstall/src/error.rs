@@ -420,6 +420,55 @@ mod tests {
     }
 
     #[test]
+    fn several_tries_of_an_address_are_one() {
+        let mut tries =
+            [attempt("127.0.0.1:9", Outcome::TimedOut), attempt("127.0.0.1:9", Outcome::TimedOut)];
+        (tries[1].start, tries[1].end) = (Duration::from_millis(2), Duration::from_millis(31));
+        let error = error("127.0.0.1:9", None, &tries, Outcome::TimedOut);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("cannot connect to 127.0.0.1:9: timed out after 30 ms and 2 tries; "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_silence_on_this_host_says_which_it_was() {
+        let timeline = Timeline {
+            target: "127.0.0.1:9".parse().unwrap(),
+            resolution: None,
+            attempts: [attempt("127.0.0.1:9", Outcome::TimedOut)].into_iter().collect(),
+            outcome: Outcome::TimedOut,
+            elapsed: Duration::from_millis(2),
+        };
+        let figures = (Some(2), Some(1));
+        for (listening, (waiting, backlog), expected) in [
+            (Listening::Full, figures, "; its accept queue is full (2 wait, backlog 1): the server"),
+            (Listening::Full, (None, None), "; its accept queue is full: the server"),
+            (
+                Listening::Room,
+                figures,
+                "; a server listens and its accept queue has room (2 wait, backlog 1): look",
+            ),
+            (Listening::No, (None, None), "; nobody listens there, and a packet filter drops"),
+            (
+                Listening::Yes,
+                (None, None),
+                "; nothing answered: check firewalls and the server's accept queue",
+            ),
+            (
+                Listening::Unknown,
+                (None, None),
+                "; nothing answered: check firewalls and the server's accept queue",
+            ),
+        ] {
+            let queue = Some(Queue { listening, waiting, backlog });
+            let text = ConnectError::new(timeline.clone(), Why { source: None, queue }).to_string();
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn a_name_without_attempts_says_why() {
         let rows = [
             (

@@ -150,6 +150,18 @@ fn nothing_is_repeated_when_it_is_turned_off() {
     }
 }
 
+/// Without timers nobody can look later; the OS repeats its SYN all the same.
+#[test]
+fn a_runtime_without_timers_is_as_good_as_the_os() {
+    let (socket, target, _fill) = full();
+    accept_after(socket, Duration::from_millis(50));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let (result, timeline) = runtime.block_on(Connector::new().connect_timeline_tokio(&target));
+    result.unwrap();
+    assert!(timeline.elapsed >= OS_DEFAULT, "{timeline:?}");
+    assert_eq!(timeline.attempts.len(), 1, "{timeline:?}");
+}
+
 #[test]
 fn after_its_time_a_connect_is_left_to_the_os() {
     let patience = Duration::from_millis(40);
