@@ -427,7 +427,7 @@ mod tests {
         let error = error("127.0.0.1:9", None, &tries, Outcome::TimedOut);
         let text = error.to_string();
         assert!(
-            text.starts_with("cannot connect to 127.0.0.1:9: timed out after 30 ms and 2 tries; "),
+            text.starts_with("cannot connect to 127.0.0.1:9: timed out after 30.0 ms and 2 tries; "),
             "{text}"
         );
     }

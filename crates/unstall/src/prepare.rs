@@ -2,7 +2,6 @@
 
 use crate::{Prepared, SynRetransmissions};
 use std::net::SocketAddr;
-use unstall_core::backlog::Listening;
 use unstall_core::locality;
 use unstall_core::outcome::Platform;
 use unstall_sys::connect::SocketRef;
@@ -91,16 +90,16 @@ pub fn prepare(socket: &impl std::os::windows::io::AsSocket, address: SocketAddr
 fn look_first(os: Platform, socket: SocketRef<'_>, address: SocketAddr) -> Prepared {
     let stalls = os == Platform::Windows && locality::is_local_by(address.ip(), addresses::is_own);
     // Where nothing would be taken away there is nothing to look for.
-    let left = if stalls { left_for(listeners::queue(address).listening) } else { None };
+    let left = if stalls { left_for(listeners::anybody(address)) } else { None };
     left.unwrap_or_else(|| connect::prepare(socket, address, SynRetransmissions::NoneIfLocal))
 }
 
 /// Why the retransmissions are left as they are; `None`: they are not, for nobody listens.
-const fn left_for(listening: Listening) -> Option<Prepared> {
-    match listening {
-        Listening::No => None,
-        Listening::Room | Listening::Full | Listening::Yes => Some(Prepared::Listening),
-        Listening::Unknown => Some(Prepared::ListenersUnknown),
+const fn left_for(anybody: Option<bool>) -> Option<Prepared> {
+    match anybody {
+        Some(false) => None,
+        Some(true) => Some(Prepared::Listening),
+        None => Some(Prepared::ListenersUnknown),
     }
 }
 
@@ -130,16 +129,14 @@ mod tests {
 
     /// The decision of Windows, with the table of whatever system this is.
     fn on_windows(address: SocketAddr) -> Option<Prepared> {
-        left_for(listeners::queue(address).listening)
+        left_for(listeners::anybody(address))
     }
 
     #[test]
     fn only_where_nobody_listens_is_anything_taken_away() {
-        assert_eq!(left_for(Listening::No), None);
-        for listening in [Listening::Room, Listening::Full, Listening::Yes] {
-            assert_eq!(left_for(listening), Some(Prepared::Listening));
-        }
-        assert_eq!(left_for(Listening::Unknown), Some(Prepared::ListenersUnknown));
+        assert_eq!(left_for(Some(false)), None);
+        assert_eq!(left_for(Some(true)), Some(Prepared::Listening));
+        assert_eq!(left_for(None), Some(Prepared::ListenersUnknown));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use unstall_sys::{Error, host, listeners};
 /// Whether a full accept queue refuses here, so that a refusal has to be looked into. It does on Windows (KB113576), and where that is
 /// emulated.
 fn refuses_when_full() -> bool {
-    cfg!(any(windows, unstall_refuses_when_full)) || is_emulated()
+    cfg!(windows) || is_emulated()
 }
 
 #[cfg(feature = "testing")]

@@ -194,12 +194,9 @@ fn a_closed_port_is_refused_in_one_try() {
 
 /// A listener whose queue refuses, as on Windows: it is tried until it takes the connect.
 #[test]
-#[cfg_attr(
-    not(unstall_refuses_when_full),
-    ignore = "a refusal is final on Linux; run with --cfg unstall_refuses_when_full"
-)]
 fn a_refusal_by_a_listener_is_tried_again() {
     inside("a_refusal_by_a_listener_is_tried_again", |namespace| {
+        unstall::testing::a_full_queue_refuses(true);
         let (socket, target) = listen(16);
         for (way, connect) in WAYS {
             if !namespace.refuse(address(&socket).ip()) {
@@ -222,12 +219,9 @@ fn a_refusal_by_a_listener_is_tried_again() {
 
 /// A queue that refuses for good: a refusal it stays, after as long as the OS default would have tried, or at the limit.
 #[test]
-#[cfg_attr(
-    not(unstall_refuses_when_full),
-    ignore = "a refusal is final on Linux; run with --cfg unstall_refuses_when_full"
-)]
 fn a_listener_that_refuses_for_good_has_refused() {
     inside("a_listener_that_refuses_for_good_has_refused", |namespace| {
+        unstall::testing::a_full_queue_refuses(true);
         let (socket, target) = listen(16);
         if !namespace.refuse(address(&socket).ip()) {
             return;
