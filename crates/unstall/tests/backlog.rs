@@ -8,7 +8,7 @@ mod common;
 
 use common::namespace::{self, inside};
 use socket2::{Domain, SockRef, Socket, Type};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -241,6 +241,48 @@ fn a_listener_that_refuses_for_good_has_refused() {
         let (result, timeline) = Connector::new().connect_timeline(&target);
         assert!(result.unwrap_err().is_refused());
         assert!(timeline.attempts.len() <= 3, "{timeline:?}");
+    });
+}
+
+/// A connection of which the server knows nothing, since it has dropped the client's last ACK, is made again. Here the packet filter
+/// drops first the SYNs and then those ACKs.
+#[test]
+fn a_ghost_is_reset_and_made_again() {
+    if !TOLD {
+        return;
+    }
+    inside("a_ghost_is_reset_and_made_again", |namespace| {
+        // In one step, so that no connect slips in between.
+        const ACKS: &str = "flush chain inet unstall in\n\
+             add rule inet unstall in tcp dport 4200 tcp flags & (fin | syn | rst | ack) == ack drop\n";
+        let server = TcpListener::bind("127.0.0.1:4200").unwrap();
+        let target = Target::try_from(server.local_addr().unwrap()).unwrap();
+        for (way, connect) in WAYS {
+            // However late this machine's threads are, in one of several runs a try falls into the time of the ghosts.
+            let met = (0..RUNS).any(|_| {
+                if !namespace.silence(server.local_addr().unwrap().ip()) {
+                    return true;
+                }
+                let rules = thread::spawn(|| {
+                    thread::sleep(Duration::from_millis(10));
+                    namespace::nft(ACKS).unwrap();
+                    thread::sleep(Duration::from_millis(60));
+                    namespace::end_silence();
+                });
+                let (result, timeline) = connect(&Connector::new(), &target);
+                rules.join().unwrap();
+                result.unwrap_or_else(|error| panic!("{way}: {error}"));
+                // Who was reset is not there to be accepted.
+                server.accept().unwrap();
+                server.set_nonblocking(true).unwrap();
+                assert!(server.accept().is_err(), "{way}: a second connection: {timeline:?}");
+                server.set_nonblocking(false).unwrap();
+                // A ghost is a try that ends long before the look at an unanswered one.
+                let tries = &timeline.attempts[1..timeline.attempts.len() - 1];
+                tries.iter().any(|attempt| attempt.took() < Duration::from_millis(2))
+            });
+            assert!(met, "{way}: no try met a ghost");
+        }
     });
 }
 

@@ -176,7 +176,8 @@ fn precedence(address: &str, precedence: usize) -> String {
     }
 }
 
-fn nft(rules: &str) -> Result<(), String> {
+/// Has nft run these commands.
+pub(crate) fn nft(rules: &str) -> Result<(), String> {
     use std::process::Stdio;
     let child = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.map_err(|error| error.to_string())?;
