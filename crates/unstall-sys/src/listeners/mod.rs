@@ -132,13 +132,7 @@ impl Queue {
 /// What a connect to `destination`, an address of this host, would find now. At most 2 ms old: connects that look at the same time
 /// share one look-up of the table, which takes some tens of microseconds. Where it takes longer (Linux without sock_diag, whose
 /// /proc/net/tcp lists all connections, and no backlog) nothing is known.
-///
-/// Unknown under Wine, whose table takes 40 ms and more: it looks through every process for each socket's owner.
 pub fn queue(destination: SocketAddr) -> Queue {
-    #[cfg(windows)]
-    if !imp::is_quick() {
-        return Queue::UNKNOWN;
-    }
     static RECENT: Mutex<Recent<Option<Vec<Listener>>>> = Mutex::new(Recent::new());
     let port = destination.port();
     // The lock is held while the table is read: whoever waits for it wants the same answer.
@@ -148,9 +142,22 @@ pub fn queue(destination: SocketAddr) -> Queue {
     table.as_ref().map_or(Queue::UNKNOWN, |table| Queue::of(table, destination))
 }
 
+/// Whether a look at the table takes no longer than a connect. Not under Wine: it looks through every process for the owners of
+/// sockets, whoever asks for them, which takes 40 ms and more.
+pub fn is_quick() -> bool {
+    #[cfg(windows)]
+    return imp::is_quick();
+    #[cfg(unix)]
+    true
+}
+
 /// [`queue`] after a refusal. Where the table does not tell whether somebody listens, the port itself is asked: one that can be
-/// bound belongs to nobody. It is bound for some microseconds, to this very address and for nothing else.
+/// bound belongs to nobody. It is bound for some microseconds, to this very address and for nothing else. Where the table is not
+/// quick, the port is asked first.
 pub fn queue_after_refusal(destination: SocketAddr) -> Queue {
+    if !is_quick() && imp::is_taken(destination) == Some(false) {
+        return Queue { listening: Listening::No, ..Queue::UNKNOWN };
+    }
     let queue = queue(destination);
     if queue.listening != Listening::Unknown {
         return queue;

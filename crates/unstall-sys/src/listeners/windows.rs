@@ -57,12 +57,11 @@ pub(super) fn is_taken(destination: SocketAddr) -> Option<bool> {
     }
 }
 
+/// Where the table is not quick, a port that nobody has is told without it.
 pub(super) fn anybody(destination: SocketAddr) -> Option<bool> {
-    if is_quick() { None } else { is_taken(destination) }
+    if is_quick() { None } else { is_taken(destination).filter(|taken| !taken) }
 }
 
-/// Whether a connect can afford to read the table. Wine looks through every process for the owner of each socket, which takes 40
-/// ms and more.
 pub(super) fn is_quick() -> bool {
     static QUICK: OnceLock<bool> = OnceLock::new();
     *QUICK.get_or_init(|| version::wine().is_none())

@@ -3,7 +3,6 @@
 use super::os_error;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::ptr::null_mut;
 use windows_sys::Win32::Foundation::{ERROR_INSUFFICIENT_BUFFER, NO_ERROR};
 use windows_sys::Win32::NetworkManagement::IpHelper::{
     GetExtendedTcpTable, MIB_TCP_STATE_ESTAB, MIB_TCP_STATE_TIME_WAIT, MIB_TCP6ROW_OWNER_PID,
@@ -17,6 +16,9 @@ pub(crate) const NAME: &str = "the TCP table (GetExtendedTcpTable)";
 /// The states that are asked about.
 pub(crate) const ESTABLISHED: u32 = MIB_TCP_STATE_ESTAB as u32;
 pub(crate) const TIME_WAIT: u32 = MIB_TCP_STATE_TIME_WAIT as u32;
+
+/// Room for some hundred rows, so that one call does, in u32.
+const ROOM: usize = 4096;
 
 /// How often a table that grew between two calls is read again.
 const TRIES: usize = 8;
@@ -57,11 +59,11 @@ pub(crate) fn rows(class: Class) -> io::Result<Vec<Row>> {
 
 /// The rows of one family, as the OS writes them: their number, then that many of `T`.
 fn entries<T: Copy>(family: u16, class: TCP_TABLE_CLASS) -> io::Result<Vec<T>> {
-    let mut buffer: Vec<u32> = Vec::new();
+    let mut buffer: Vec<u32> = vec![0; ROOM];
     for _ in 0..TRIES {
-        let mut bytes = (buffer.len() * size_of::<u32>()) as u32;
-        let table = if buffer.is_empty() { null_mut() } else { buffer.as_mut_ptr().cast() };
-        // SAFETY: the buffer has the length that is passed with it, or is null with the length 0.
+        let mut bytes = size_of_val(&buffer[..]) as u32;
+        let table = buffer.as_mut_ptr().cast();
+        // SAFETY: the buffer has the length that is passed with it.
         let code = unsafe { GetExtendedTcpTable(table, &raw mut bytes, 0, family.into(), class, 0) };
         match code {
             NO_ERROR => return Ok(read(&buffer)),
