@@ -227,3 +227,69 @@ fn a_listener_on_all_addresses_is_found_under_each_and_a_closed_port_is_not() {
     let other = std::net::SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), port);
     assert_eq!(listeners::anybody(other), known.then_some(false));
 }
+
+/// A look at the queue: full, with room, gone; each is believed for 2 ms.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_queue_is_full_then_has_room_then_is_gone() {
+    use unstall_core::backlog::Listening;
+    use unstall_sys::listeners::{Queue, queue};
+
+    let full = common::Full::new(V4);
+    let expect = |listening, waiting, backlog| {
+        let known = expected_source() == Some(Source::SockDiag);
+        let expected = if known { Queue { listening, waiting, backlog } } else { Queue::UNKNOWN };
+        assert_eq!(queue(full.address), expected);
+        std::thread::sleep(2 * BELIEVED);
+    };
+    expect(Listening::Full, Some(1), Some(0));
+    drop(full.listener.accept().unwrap());
+    expect(Listening::Room, Some(0), Some(0));
+    let (address, known) = (full.address, expected_source() == Some(Source::SockDiag));
+    drop(full);
+    let gone = if known { Listening::No } else { Listening::Unknown };
+    assert_eq!(queue(address), Queue { listening: gone, ..Queue::UNKNOWN });
+}
+
+/// For how long a look is shared.
+const BELIEVED: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// Where no table tells, the port itself does: one that can be bound is nobody's.
+#[test]
+fn after_a_refusal_a_closed_port_is_known_with_or_without_a_table() {
+    use unstall_core::backlog::Listening;
+    use unstall_sys::listeners::queue_after_refusal;
+
+    for ip in [V4, common::V6] {
+        let (server, address) = listener(ip);
+        assert_ne!(queue_after_refusal(address).listening, Listening::No, "{address}");
+        drop(server);
+        std::thread::sleep(2 * BELIEVED);
+        assert_eq!(queue_after_refusal(address).listening, Listening::No, "{address}");
+    }
+    // A wildcard has the port of every address.
+    let (server, wildcard) = listener(std::net::Ipv4Addr::UNSPECIFIED.into());
+    let address = std::net::SocketAddr::new(V4, wildcard.port());
+    assert_ne!(queue_after_refusal(address).listening, Listening::No);
+    drop(server);
+}
+
+#[test]
+#[cfg(unix)]
+fn the_server_s_side_of_a_connection_is_whole_or_missing() {
+    use std::net::TcpStream;
+    use std::os::fd::AsFd;
+    use unstall_sys::connect::server_side;
+    use unstall_sys::listeners::ServerSide;
+
+    let (server, address) = listener(V4);
+    let client = TcpStream::connect(address).unwrap();
+    let known = expected_source() == Some(Source::SockDiag);
+    assert_eq!(server_side(client.as_fd()), if known { ServerSide::Whole } else { ServerSide::Unknown });
+    let accepted = server.accept().unwrap().0;
+    unstall_sys::connect::reset_at_close(accepted.as_fd());
+    drop(accepted);
+    let nobody = std::net::SocketAddr::new(V4, 1);
+    let side = listeners::server_side(nobody, address);
+    assert_eq!(side, if known { ServerSide::Missing } else { ServerSide::Unknown });
+}
