@@ -111,6 +111,7 @@ pub(crate) struct Connect {
 
 /// Wait until servers listen, or until nobody does, then maybe run a command
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Wait {
     /// What to wait for: host:port, [::1]:80, a bare port, a URL
     #[arg(value_name = "TARGET", required = true)]

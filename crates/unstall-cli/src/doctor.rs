@@ -17,7 +17,6 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
         checks: if arguments.checks.is_empty() { Selection::All } else { Selection::Only(arguments.checks) },
         command: line.to_vec(),
         emulated: is_emulated(),
-        ..Options::default()
     };
     let progress = Progress::new(arguments.progress);
     let mut text = (!arguments.json.json).then(|| Streamed::new(style));

@@ -136,7 +136,7 @@ impl Subject {
         let only = match self.family {
             Family::V4 => Some("IPv4".to_owned()),
             Family::V6 => Some("IPv6".to_owned()),
-            _ => None,
+            Family::Any => None,
         };
         self.names.get_or_init(|| Names { only, ..Names::of(&self.target, context.timeout()) })
     }
