@@ -106,6 +106,24 @@ fn refused_tries_keep_to_their_windows() {
     }
 }
 
+/// What would come at the limit does not come, and the outcome is what was seen.
+#[test]
+fn nothing_is_tried_at_the_limit_or_after_the_budget() {
+    let refused =
+        Situation { jitter: 0.0, elapsed: ms(31), tries: 4, ..situation(Seen::Refused, Listening::Yes) };
+    assert_eq!(decide(&refused), Decision::Again { after: ms(49) });
+    for (left, again) in [(48, false), (49, false), (50, true)] {
+        assert_eq!(is_again(decide(&Situation { left: Some(ms(left)), ..refused })), again, "{left} ms left");
+    }
+    for (budget, again) in [(79, false), (80, true)] {
+        assert_eq!(
+            is_again(decide(&Situation { budget: ms(budget), ..refused })),
+            again,
+            "budget {budget} ms"
+        );
+    }
+}
+
 #[test]
 fn a_refusal_is_doubted_for_a_few_ms_where_nobody_tells() {
     let unknown = situation(Seen::Refused, Listening::Unknown);
@@ -185,7 +203,8 @@ proptest! {
         }
         if let Decision::Again { after } = decision {
             prop_assert!(tries < 12);
-            prop_assert!(after <= LONGEST_LOOK * 3 || elapsed + after <= budget);
+            let waits = matches!(situation.seen, Seen::Refused | Seen::GivenUp);
+            prop_assert!(if waits { elapsed + after <= budget } else { after <= LONGEST_LOOK * 3 });
         }
     }
 
