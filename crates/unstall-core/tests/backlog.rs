@@ -204,7 +204,8 @@ proptest! {
         if let Decision::Again { after } = decision {
             prop_assert!(tries < 12);
             let waits = matches!(situation.seen, Seen::Refused | Seen::GivenUp);
-            prop_assert!(if waits { elapsed + after <= budget } else { after <= LONGEST_LOOK * 3 });
+            let in_time = if waits { elapsed + after <= budget } else { after <= LONGEST_LOOK * 3 };
+            prop_assert!(in_time);
         }
     }
 
