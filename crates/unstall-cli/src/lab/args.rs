@@ -221,6 +221,11 @@ pub(crate) struct Backlog {
     #[arg(long)]
     pub(crate) bursts_only: bool,
 
+    /// How often each burst is run; its figures are of all runs together
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = runs)]
+    #[arg(env = "UNSTALL_LAB_RUNS", hide_env_values = true)]
+    pub(crate) runs: usize,
+
     #[command(flatten)]
     pub(crate) json: Json,
 

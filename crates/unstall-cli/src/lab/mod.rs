@@ -188,6 +188,7 @@ fn run_backlog(options: &Backlog, line: &[String]) -> Result<Exit, Error> {
         backlogs: options.backlogs.clone(),
         pauses_ms: options.pause.iter().map(ms).collect(),
         others: !options.bursts_only,
+        runs: options.runs,
     };
     let progress = Progress::new(options.progress.progress);
     let backlog = backlog::run(&plan, |done, total| progress.step(done, total, "situations"))?;

@@ -126,6 +126,7 @@ mod tests {
             profile: "linux".to_owned(),
             emulated: false,
             count: 10,
+            runs: 1,
             backlog: Some(1),
             pause_ns: Some(pause_ms * MS),
             cells,

@@ -44,6 +44,8 @@ pub struct Plan {
     /// Whether the burst of nodejs/node#38736, a queue that holds everybody, a closed port and a server that never accepts are run
     /// too. Default yes.
     pub others: bool,
+    /// How often each burst is run; its figures are of all runs together. Default 1.
+    pub runs: usize,
 }
 
 impl Plan {
@@ -56,6 +58,7 @@ impl Plan {
             backlogs: vec![1, 16, 128],
             pauses_ms: vec![0, 50, 300, 1000],
             others: true,
+            runs: 1,
         }
     }
 }
@@ -78,8 +81,10 @@ pub struct Case {
     pub profile: String,
     /// Whether the profile emulates another system, so that the figures are emulated; else they are measured.
     pub emulated: bool,
-    /// How many connects.
+    /// How many connects at once, or one after another.
     pub count: usize,
+    /// How often that was run; every cell counts all runs.
+    pub runs: usize,
     /// What the server asks listen(2) for. null: nobody listens.
     pub backlog: Option<u32>,
     /// How long it does not accept after the first connection. null: it never accepts.
@@ -251,13 +256,36 @@ fn case(plan: &Plan, profile: &Profile, situation: Situation) -> Result<Case, Er
         &[Client::Default, Client::Ours]
     };
     let cells = clients.iter().map(|client| cell(plan, profile, situation, *client));
-    let Situation { kind, count, backlog, pause_ms } = situation;
+    let (Situation { kind, count, backlog, pause_ms }, runs) = (situation, situation.runs(plan));
     let pause_ns = pause_ms.map(|ms| clock::nanoseconds(Duration::from_millis(ms)));
     let cells = cells.collect::<Result<_, _>>()?;
-    Ok(Case { kind, profile: profile.name.clone(), emulated, count, backlog, pause_ns, cells })
+    Ok(Case { kind, profile: profile.name.clone(), emulated, count, runs, backlog, pause_ns, cells })
+}
+
+impl Situation {
+    /// What takes seconds by the clock is the same every time.
+    fn runs(self, plan: &Plan) -> usize {
+        match self.kind {
+            Kind::Closed | Kind::NeverDrained => 1,
+            Kind::Burst | Kind::Report | Kind::NeverFull => plan.runs.max(1),
+        }
+    }
 }
 
 fn cell(plan: &Plan, profile: &Profile, situation: Situation, client: Client) -> Result<Cell, Error> {
+    let runs = (0..situation.runs(plan)).map(|_| one_run(plan, profile, situation, client));
+    Ok(counted(client, &runs.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// What a run has shown.
+struct Seen {
+    answer: Answer,
+    /// `None`: the server never accepts, or there is none.
+    served: Option<Served>,
+    syns: u64,
+}
+
+fn one_run(plan: &Plan, profile: &Profile, situation: Situation, client: Client) -> Result<Seen, Error> {
     let lab = builder(profile, situation, client).start()?;
     let closed = situation.backlog.is_none().then(|| server::closed(&lab)).transpose()?;
     let pause = situation.pause_ms.map(Duration::from_millis);
@@ -281,8 +309,8 @@ fn cell(plan: &Plan, profile: &Profile, situation: Situation, client: Client) ->
     let before = syns(&lab)?;
     let answer = crowd::run(&lab, &plan.client, &request)?;
     let syns = syns(&lab)? - before;
-    let seen = server.map(Server::end).filter(|_| pause.is_some());
-    Ok(counted(client, &answer, seen.as_ref(), syns))
+    let end = server.map(Server::end);
+    Ok(Seen { answer, served: end.filter(|_| pause.is_some()), syns })
 }
 
 fn builder(profile: &Profile, situation: Situation, client: Client) -> Builder {
@@ -332,28 +360,36 @@ fn packets(text: &str) -> Option<u64> {
     text.split_whitespace().skip_while(|word| *word != "packets").nth(1)?.parse().ok()
 }
 
-fn counted(client: Client, answer: &Answer, served: Option<&Served>, syns: u64) -> Cell {
-    let of = |wanted: fn(End) -> bool| answer.attempts.iter().filter(|attempt| wanted(attempt.end)).count();
-    let connected = of(|end| end == End::Connected);
-    let ghosts = served.map(|served| {
-        let in_time = answer.ended_ns.max(served.resumed_ns).saturating_add(clock::nanoseconds(LATE));
-        connected.saturating_sub(served.accepted_ns.iter().filter(|&&time| time <= in_time).count())
-    });
-    let times: Sample =
-        answer.attempts.iter().map(|attempt| Duration::from_nanos(attempt.elapsed_ns)).collect();
+impl Seen {
+    fn connected(&self) -> usize {
+        self.answer.attempts.iter().filter(|attempt| attempt.end == End::Connected).count()
+    }
+
+    fn ghosts(&self) -> Option<usize> {
+        let served = self.served.as_ref()?;
+        let in_time = self.answer.ended_ns.max(served.resumed_ns).saturating_add(clock::nanoseconds(LATE));
+        let accepted = served.accepted_ns.iter().filter(|&&time| time <= in_time).count();
+        Some(self.connected().saturating_sub(accepted))
+    }
+}
+
+fn counted(client: Client, runs: &[Seen]) -> Cell {
+    let attempts = || runs.iter().flat_map(|seen| &seen.answer.attempts);
+    let of = |wanted: fn(End) -> bool| attempts().filter(|attempt| wanted(attempt.end)).count();
+    let times: Sample = attempts().map(|attempt| Duration::from_nanos(attempt.elapsed_ns)).collect();
     let figure = |time: Option<Duration>| clock::nanoseconds(time.unwrap_or_default());
     Cell {
         client,
-        connected,
+        connected: runs.iter().map(Seen::connected).sum(),
         refused: of(|end| end == End::Refused),
         timed_out: of(|end| matches!(end, End::TimedOut | End::Limit)),
         other: of(|end| matches!(end, End::Other(_))),
-        ghosts,
+        ghosts: runs.iter().map(Seen::ghosts).sum(),
         p50_ns: figure(times.median()),
         p99_ns: figure(times.p99()),
         max_ns: figure(times.max()),
-        syns,
-        most_tries: answer.attempts.iter().filter_map(|attempt| attempt.tries).max(),
+        syns: runs.iter().map(|seen| seen.syns).sum(),
+        most_tries: attempts().filter_map(|attempt| attempt.tries).max(),
     }
 }
 
@@ -391,14 +427,15 @@ mod tests {
         ];
         let answer = Answer { attempts, ended_ns: 1_000_000_000 };
         let accepted_ns = vec![900_000_000, 1_150_000_000, 1_150_000_001];
-        let served = Served { resumed_ns: 1, accepted_ns };
-        let cell = counted(Client::Ours, &answer, Some(&served), 12);
+        let served = |resumed_ns| Some(Served { resumed_ns, accepted_ns: accepted_ns.clone() });
+        let seen = |served| Seen { answer: answer.clone(), served, syns: 12 };
+        let cell = counted(Client::Ours, &[seen(served(1))]);
         assert_eq!((cell.connected, cell.ghosts), (3, Some(1)));
-        let later = Served { resumed_ns: 1_000_000_001, ..served };
-        assert_eq!(counted(Client::Ours, &answer, Some(&later), 12).ghosts, Some(0));
         assert_eq!((cell.refused, cell.timed_out, cell.other), (1, 1, 1));
         assert_eq!((cell.max_ns, cell.most_tries), (6_000_000, Some(6)));
         assert!((cell.syns_per_connect() - 2.0).abs() < 1e-9);
-        assert_eq!(counted(Client::Ours, &answer, None, 0).ghosts, None);
+        let both = counted(Client::Ours, &[seen(served(1)), seen(served(1_000_000_001))]);
+        assert_eq!((both.connected, both.ghosts, both.syns), (6, Some(1), 24));
+        assert_eq!(counted(Client::Ours, &[seen(None)]).ghosts, None);
     }
 }

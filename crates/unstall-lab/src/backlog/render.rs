@@ -95,14 +95,15 @@ impl Case {
     }
 
     fn situation(&self) -> String {
+        let runs = if self.runs > 1 { format!(", {} runs", self.runs) } else { String::new() };
         let backlog = self.backlog.map_or_else(|| "none".to_owned(), |backlog| backlog.to_string());
         match (self.kind, self.pause_ns) {
             (Kind::Closed, _) => "closed port, one connect after another".to_owned(),
-            (Kind::NeverFull, _) => format!("{} at once, a queue that holds them all", self.count),
-            (Kind::Report, _) => format!("nodejs/node#38736: {} at once, queue {backlog}", self.count),
+            (Kind::NeverFull, _) => format!("{} at once, a queue that holds them all{runs}", self.count),
+            (Kind::Report, _) => format!("nodejs/node#38736: {} at once, queue {backlog}{runs}", self.count),
             (_, None) => format!("{} connect, backlog {backlog}, full for ever", self.count),
             (_, Some(pause)) => {
-                format!("{} at once, backlog {backlog}, pause {} ms", self.count, pause / 1_000_000)
+                format!("{} at once, backlog {backlog}, pause {} ms{runs}", self.count, pause / 1_000_000)
             }
         }
     }
@@ -159,6 +160,7 @@ mod tests {
             profile: profile.to_owned(),
             emulated,
             count: 300,
+            runs: 1,
             backlog: Some(232),
             pause_ns: Some(300_000_000),
             cells: vec![cell(Client::Default, 1010), cell(Client::Ours, 12)],
