@@ -10,6 +10,7 @@ mod finding;
 mod markdown;
 mod outcomes;
 
+pub(crate) mod backlog;
 pub(crate) mod exchange;
 pub(crate) mod names;
 pub(crate) mod ports;
@@ -39,6 +40,7 @@ pub static TOPICS: &[Topic] = &[
     Topic { title: "Names", entries: names::ENTRIES },
     Topic { title: "Ports", entries: ports::ENTRIES },
     Topic { title: "Proxies", entries: proxy::ENTRIES },
+    Topic { title: "Full accept queues", entries: backlog::ENTRIES },
     Topic { title: "The system", entries: system::ENTRIES },
     Topic { title: "A target", entries: target::ENTRIES },
 ];

@@ -1,6 +1,7 @@
 //! The checks of this machine, one file each.
 
 mod accept_queue;
+mod backlog_burst;
 mod clock;
 mod completion;
 mod hosts_file;
@@ -32,6 +33,7 @@ pub(crate) static CHECKS: &[Row<()>] = &[
     Row::of::<completion::Completion>(),
     Row::of::<ports::Ports>(),
     Row::of::<accept_queue::AcceptQueue>(),
+    Row::of::<backlog_burst::BacklogBurst>(),
     Row::of::<proxy::Proxy>(),
 ];
 
