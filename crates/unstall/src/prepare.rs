@@ -126,8 +126,10 @@ mod tests {
     }
 
     /// Whether the table can be read here.
-    const TABLE: bool =
-        cfg!(any(windows, all(target_os = "linux", not(unstall_portable), not(unstall_no_listener_table))));
+    const TABLE: bool = cfg!(all(
+        not(unstall_no_listener_table),
+        any(windows, all(target_os = "linux", not(unstall_portable)))
+    ));
 
     /// The decision of Windows, with the table of whatever system this is.
     fn on_windows(address: SocketAddr) -> Option<Prepared> {
