@@ -35,8 +35,8 @@ pub const FIRST_LOOK: Duration = Duration::from_millis(2);
 pub const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
 /// While the first socket is left to the OS, which sends its SYN again for the first time: 1.00 to 1.03 s after the first one (measured),
-/// up to 1.07 s where 2,000 do so at once.
-const REPETITION: Window = window(965, 1080);
+/// up to 1.07 s where 2,000 do so at once. It begins early because a crowd that finds room just before would miss its turn then.
+const REPETITION: Window = window(920, 1080);
 
 /// How often an unanswered attempt is made afresh because there is room; after that its socket is the OS's.
 pub const MAX_FRESH: u32 = 8;
@@ -218,7 +218,8 @@ fn pause(tries: u32, elapsed: Duration, jitter: f64) -> Duration {
 fn until_repeated(situation: &Situation) -> Option<Duration> {
     let (from, to) = REPETITION;
     let comes = situation.tries <= 1 && (from..to).contains(&situation.elapsed);
-    comes.then(|| to.saturating_sub(situation.elapsed))
+    // Not all at once, or a crowd whose SYNs were dropped would fill the queue in one moment.
+    comes.then(|| pause(1, situation.elapsed, situation.jitter) / 4 + to.saturating_sub(situation.elapsed))
 }
 
 /// The next moment of [`BLIND`].
