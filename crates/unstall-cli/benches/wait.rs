@@ -14,8 +14,6 @@ use std::{env, fs};
 /// round adds another part of a second, spread evenly by the golden ratio.
 const BEFORE: Duration = Duration::from_secs(1);
 const GOLDEN: f64 = 0.618_033_988_75;
-/// What the first rounds of a run may differ in: the tools are not in the page cache yet.
-const WARM_UP: usize = 1;
 const ROUNDS: usize = 100;
 /// What tells a round's server that the round is over; some tools say a word of their own.
 const END: &[u8] = b"the end of the round";
@@ -47,7 +45,7 @@ fn main() {
     let rounds = env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(ROUNDS);
     let tools: Vec<_> = TOOLS.iter().filter(|(name, program, _)| is_here(name, program)).collect();
     let mut series: Vec<Series> = tools.iter().map(|_| Series::default()).collect();
-    for round in 0..rounds + WARM_UP {
+    for round in 0..=rounds {
         let before = BEFORE + Duration::from_secs(1).mul_f64((round as f64 * GOLDEN).fract());
         let results: Vec<_> = thread::scope(|scope| {
             let running: Vec<_> = tools
@@ -57,7 +55,8 @@ fn main() {
             running.into_iter().map(|tool| tool.join().expect("a round ends")).collect()
         });
         for (series, (lag, share)) in series.iter_mut().zip(results) {
-            if round >= WARM_UP {
+            // In the first round the tools are not in the page cache yet.
+            if round > 0 {
                 series.lags.push(lag.as_secs_f64() * 1e3);
                 series.shares.extend(share);
             }

@@ -121,6 +121,9 @@ pub(crate) fn list_checks(json: bool, style: Style, line: &[String]) -> Exit {
 
 fn described(checks: &[&CheckInfo], width: usize) -> String {
     let about = textwrap::Options::new(width).initial_indent("      ").subsequent_indent("      ");
-    let lines = checks.iter().map(|check| format!("  {}\n{}", check.id, textwrap::fill(check.about, &about)));
+    let lines = checks.iter().map(|check| {
+        let when = if check.by_default { "" } else { ", on this system only by --check" };
+        format!("  {}{when}\n{}", check.id, textwrap::fill(check.about, &about))
+    });
     lines.collect::<Vec<_>>().join("\n")
 }

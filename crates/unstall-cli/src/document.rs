@@ -151,6 +151,8 @@ struct CheckRow {
     about: &'static str,
     /// Whether it is about a target or this machine.
     subject: &'static str,
+    /// Whether it runs on this system without being asked for by name.
+    by_default: bool,
 }
 
 /// What `--json` prints when the command line makes no sense (exit code 2).
@@ -185,6 +187,7 @@ impl CheckList {
             title: check.title,
             about: check.about,
             subject: if check.of_target { "target" } else { "machine" },
+            by_default: check.by_default,
         };
         Self { header, results: checks.iter().map(row).collect(), findings: [] }
     }

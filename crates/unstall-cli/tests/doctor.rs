@@ -66,6 +66,9 @@ fn one_check_alone_and_the_list_of_all() {
     let json = common::document(&unstall(&["doctor", "--list-checks", "--json"]), "checks");
     for check in json["results"].as_array().expect("results") {
         let id = check["id"].as_str().expect("an id");
-        assert!(list.stdout.lines().any(|line| line.trim() == id), "{id} is not in the list");
+        let on_request =
+            if check["by_default"] == json!(true) { "" } else { ", on this system only by --check" };
+        let line = format!("  {id}{on_request}");
+        assert!(list.stdout.lines().any(|present| present == line), "{line} is not in the list");
     }
 }

@@ -13,7 +13,7 @@ use unstall_core::target::Target;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Selection {
-    /// Every one.
+    /// Every one that runs by default on this system (see [`crate::CheckInfo::by_default`]).
     #[default]
     All,
     /// These alone, in the table's order.
@@ -39,10 +39,10 @@ impl Selection {
         ids.iter().map(|id| find(id.as_ref())).collect::<Result<_, _>>().map(Self::Only)
     }
 
-    fn has(&self, id: &str) -> bool {
+    fn has<S: ?Sized + Send + Sync + 'static>(&self, row: &Row<S>) -> bool {
         match self {
-            Self::All => true,
-            Self::Only(ids) => ids.contains(&id),
+            Self::All => row.is_by_default(),
+            Self::Only(ids) => ids.contains(&row.id),
         }
     }
 }
@@ -140,8 +140,8 @@ impl<'a> Session<'a> {
         target: Option<&str>,
         on_event: &mut impl FnMut(Event<'_>),
     ) {
-        self.total -= rows.iter().filter(|row| !self.options.checks.has(row.id)).count();
-        for row in rows.iter().filter(|row| self.options.checks.has(row.id)) {
+        self.total -= rows.iter().filter(|row| !self.options.checks.has(row)).count();
+        for row in rows.iter().filter(|row| self.options.checks.has(row)) {
             let (done, total) = (self.results.len(), self.total);
             on_event(Event::Started { done, total, id: row.id, title: row.title, target });
             let Ran { result, findings } = checks::run(row, &self.context, subject, target);

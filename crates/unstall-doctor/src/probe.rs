@@ -62,7 +62,7 @@ pub(crate) fn connect_without_retransmission(address: SocketAddr, limit: Duratio
 /// The same with one retransmission.
 pub(crate) fn connect_with_one_retransmission(address: SocketAddr, limit: Duration) -> Option<Ended> {
     let (prepared, ended, _) = connect(address, limit, SynRetransmissions::Exactly(1));
-    (prepared == Prepared::OneRetransmission).then_some(ended)
+    matches!(prepared, Prepared::OneRetransmission | Prepared::Retransmissions(1)).then_some(ended)
 }
 
 fn connect(

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 use unstall_core::sample::Sample;
 use unstall_core::signature::{self, Figure};
+use unstall_core::text::Charset;
 pub(crate) use unstall_core::text::duration as show;
 
 /// A duration in whole nanoseconds, as reports hold it. Beyond 584 years it stays there.
@@ -58,6 +59,12 @@ impl Figures {
         let groups =
             if groups.len() > 1 { format!("; in groups: {}", groups.join(", ")) } else { String::new() };
         format!("median {median}, p95 {p95}, max {max}, n {}{groups}", self.n())
+    }
+
+    /// How the measurements are spread over time: a line for each of the steps 1, 2, 5, 10 ... that has some.
+    pub(crate) fn histogram(&self) -> Vec<String> {
+        // ASCII: whether the reader's terminal shows more is not known here.
+        self.0.histogram(30, Charset::Ascii).lines().map(str::to_owned).collect()
     }
 
     /// The figures as evidence: `what: median ...`.

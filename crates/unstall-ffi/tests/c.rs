@@ -101,10 +101,10 @@ fn an_older_program_with_a_shorter_struct_keeps_working() {
 
 #[test]
 fn threads_have_their_own_results_and_nothing_is_left() {
-    let (closes, closed) = (testing::closes().expect("a server"), testing::refused().expect("a closed port"));
+    let (brief, closed) = (testing::closes().expect("a server"), testing::refused().expect("a closed port"));
     let folder = folder();
     let program = compile(&folder, "cc", "tests/c/threads.c", &["-D_DEFAULT_SOURCE"]);
-    println!("{}", succeed(with_ports(program, &closes, &closed).arg(CONNECTS)));
+    println!("{}", succeed(with_ports(program, &brief, &closed).arg(CONNECTS)));
 }
 
 /// How many connects: enough that a descriptor, or a few bytes of memory, for each could not be missed.

@@ -11,6 +11,8 @@
 //! | [`addresses`] | `own`, `is_own` | getifaddrs | the same | GetAdaptersAddresses |
 //! | [`ports`] | `ephemeral_range`, `per_destination`, `time_wait` | /proc, sock_diag | unknown | netsh, GetExtendedTcpTable |
 //! | [`host`] | `facts` | uname, /proc | uname | RtlGetVersion |
+//! | [`readiness`] | `select`, `poll`, `Reactor` | poll | the same | select, WSAPoll, the AFD driver |
+//! | [`providers`] | `catalogue` | unknown | unknown | WSCEnumProtocols |
 //! | [`clock`] | `resolution`, `Timer` | clock_getres | the same | QueryPerformanceFrequency |
 //!
 //! What the OS does not tell is `None` or an error, never 0 or false. On Linux all of it is about the network namespace of the
@@ -53,6 +55,10 @@
 //! ports::per_destination()                  -> Result<BTreeMap<SocketAddr, Taken>, Error>   Taken { established, time_wait }
 //! ports::time_wait()                        -> Result<BTreeMap<SocketAddr, u32>, Error>
 //! host::facts()                             -> Facts
+//! readiness::select(SocketRef, Duration)    -> io::Result<Readiness>   Readiness::{Writable, Failed, Nothing}; `poll` the same
+//! readiness::Reactor::new()?.wait(SocketRef, Interest, Duration) -> io::Result<Readiness>   as tokio and async-io wait on Windows
+//! providers::catalogue()                    -> Result<Vec<Provider>, Error>   Provider { name, library, place, id }
+//! connect::set_initial_rto(SocketRef, [u8; 4]) -> Result<(), i32>
 //! clock::resolution()                       -> Option<Duration>
 //! ```
 
@@ -61,6 +67,8 @@
 pub mod addresses;
 pub mod clock;
 pub mod connect;
+#[cfg(windows)]
+pub mod console;
 mod error;
 #[cfg(windows)]
 pub mod handles;
@@ -71,6 +79,8 @@ pub mod lab;
 mod linux;
 pub mod listeners;
 pub mod ports;
+pub mod providers;
+pub mod readiness;
 pub mod resolve;
 #[cfg(windows)]
 mod windows;

@@ -3,14 +3,16 @@
 //! A check is a type that implements [`Check`]: `measure` does the I/O and decides nothing, `judge` decides and does
 //! no I/O, so every threshold is tested with made-up measurements. The checks of this machine are listed in
 //! [`host::CHECKS`], those of a target in [`target::CHECKS`]; everything else (the runner, `--list-checks`, the JSON
-//! schema) reads these tables.
+//! schema) reads these tables. Those that only Windows has are in [`windows`]; elsewhere they run when they are asked for, and
+//! say that there is nothing to measure.
 
 pub(crate) mod host;
 mod run;
 pub(crate) mod target;
+mod windows;
 
 use crate::context::Context;
-use crate::findings::Finding;
+use crate::findings::{Finding, Os};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use std::time::Duration;
@@ -29,6 +31,17 @@ pub(crate) enum NotRun {
 /// What `measure` gives.
 pub(crate) type Measured<D> = Result<D, NotRun>;
 
+/// Whether the doctor itself lacked descriptors, ports or memory, which says nothing about what it was to measure.
+pub(crate) fn not_exhausted(
+    outcomes: impl IntoIterator<Item = unstall_core::outcome::Outcome>,
+) -> Measured<()> {
+    if outcomes.into_iter().any(|outcome| outcome == unstall_core::outcome::Outcome::Exhausted) {
+        let why = "this process has no descriptor, port or memory left to measure with (ulimit -n)";
+        return Err(NotRun::CouldNot(why.to_owned()));
+    }
+    Ok(())
+}
+
 /// One check.
 pub(crate) trait Check {
     /// What it looks at: `()` for this machine, or a target.
@@ -45,6 +58,10 @@ pub(crate) trait Check {
     /// How long it may go on taking samples, at the default number of samples. A single sample may take as long as
     /// [`Context::timeout`], so a check can end that much later.
     const BUDGET: Duration;
+    /// Where it runs when nobody asks for it by name. Default anywhere.
+    const OS: Os = Os::Any;
+    /// Whether it runs only when it is asked for by name, since it takes long. Default false.
+    const ON_REQUEST: bool = false;
 
     /// Measures. Everything that touches the system is here.
     fn measure(context: &Context, subject: &Self::Subject) -> Measured<Self::Data>;
@@ -75,6 +92,8 @@ pub(crate) struct Row<S: ?Sized> {
     pub(crate) title: &'static str,
     pub(crate) about: &'static str,
     pub(crate) budget: Duration,
+    os: Os,
+    on_request: bool,
     /// Measures and judges.
     perform: fn(&Context, &S) -> Measured<Outcome>,
     /// The JSON schema of its data.
@@ -89,9 +108,16 @@ impl<S: ?Sized + Send + Sync + 'static> Row<S> {
             title: C::TITLE,
             about: C::ABOUT,
             budget: C::BUDGET,
+            os: C::OS,
+            on_request: C::ON_REQUEST,
             perform: perform::<C>,
             schema: SchemaGenerator::subschema_for::<C::Data>,
         }
+    }
+
+    /// Whether it runs on this system when nobody asks for it by name.
+    pub(crate) fn is_by_default(&self) -> bool {
+        !self.on_request && self.os.is(std::env::consts::OS)
     }
 }
 
@@ -113,6 +139,8 @@ pub struct CheckInfo {
     pub about: &'static str,
     /// Whether it is about a target rather than this machine.
     pub of_target: bool,
+    /// Whether it runs on this system without being asked for by name.
+    pub by_default: bool,
 }
 
 /// Every check, those of this machine first, in the order in which they run.
@@ -121,6 +149,6 @@ pub fn list_checks() -> Vec<CheckInfo> {
     host.chain(target::CHECKS.iter().map(|row| info(row, true))).collect()
 }
 
-fn info<S: ?Sized>(row: &Row<S>, of_target: bool) -> CheckInfo {
-    CheckInfo { id: row.id, title: row.title, about: row.about, of_target }
+fn info<S: ?Sized + Send + Sync + 'static>(row: &Row<S>, of_target: bool) -> CheckInfo {
+    CheckInfo { id: row.id, title: row.title, about: row.about, of_target, by_default: row.is_by_default() }
 }

@@ -110,4 +110,22 @@ waits 50 us first, 0.2 ms when it reads another option.",
         ],
         links: &["https://bugs.php.net/bug.php?id=78825"],
     };
+    ASYNC_CONNECT_STALL = Entry {
+        id: "async-connect-stall",
+        severity: Severity::Warn,
+        title: "connects as {runtimes} make them stall: {share} take 5 ms or more, {clean} without SO_ERROR",
+        why: "\
+tokio and async-io wait until the socket is writable, by a poll of the AFD driver, and then read SO_ERROR, after a success too. On Windows \
+that read can meet the sockets library while it is still completing the connect, and waits for 10 ms, rounded up to the clock's tick \
+of 15.6 ms (see `so-error-stall`). The doctor made the same calls in the same order; it does not contain these libraries.",
+        affects: &["programs with tokio or async-io, and all that is built on them: hyper, reqwest, tonic, sqlx"],
+        fixes: &[
+            FixEntry::manual(
+                Place::Client,
+                "connect with unstall's features `tokio` or `async-io`, which take the outcome from ConnectEx and read no SO_ERROR",
+            ),
+            FixEntry::manual(Place::Client, "keep connections open, so that fewer are made"),
+        ],
+        links: &["https://bugs.php.net/bug.php?id=78825"],
+    };
 }

@@ -82,4 +82,55 @@ sooner or later (see `self-connect-range`).",
         ],
         links: &["https://github.com/tokio-rs/tokio/issues/3405"],
     };
+    COMMON_PORTS_EXCLUDED = Entry {
+        id: "common-ports-excluded",
+        severity: Severity::Info,
+        title: "Windows has set aside ports that servers commonly use: {ports}",
+        why: "\
+Hyper-V, WinNAT (Docker Desktop, WSL) and some services reserve ranges of ports when Windows starts, 100 at a time, wherever they find \
+room in the dynamic range. Nobody listens on them and netstat shows nothing, yet a server that wants such a port fails with WSAEACCES \
+(10013), \"an attempt was made to access a socket in a way forbidden by its access permissions\". The ranges move with each start.",
+        affects: &["servers that are to listen on {ports}"],
+        fixes: &[
+            FixEntry::manual(Place::Server, "use another port"),
+            FixEntry::manual(
+                Place::System,
+                "as administrator, give the ranges back by restarting WinNAT, or reserve the port before it does",
+            )
+            .with_commands(&[
+                Command { os: Os::Windows, line: "net stop winnat" },
+                Command { os: Os::Windows, line: "net start winnat" },
+            ]),
+            FixEntry::manual(Place::System, "let the dynamic range begin at 49152, as is usual, so that the ranges are taken from there").with_commands(WIDEN_RANGE),
+        ],
+        links: &["https://github.com/docker/for-win/issues/3171", "https://github.com/docker/for-win/issues/9272"],
+    };
+    PORT_EXCLUDED = Entry {
+        id: "port-excluded",
+        severity: Severity::Error,
+        title: "port {port} lies in the range {range}, which {by} has set aside: no server can listen on it",
+        why: "\
+Windows keeps a list of port ranges that are excluded from use. A server that wants port {port} fails with WSAEACCES (10013), although \
+nobody listens there and netstat shows nothing. Hyper-V and WinNAT (Docker Desktop, WSL) take such ranges when Windows starts, and others \
+the next time, which is why a port works one day and not the next.",
+        affects: &["any server that is to listen on port {port}"],
+        fixes: &[
+            FixEntry::manual(Place::Server, "use a port outside of the excluded ranges")
+                .with_commands(&[Command { os: Os::Windows, line: "netsh int ipv4 show excludedportrange tcp" }]),
+            FixEntry::manual(
+                Place::System,
+                "as administrator, stop WinNAT, reserve the port for good, and start WinNAT again",
+            )
+            .with_commands(&[
+                Command { os: Os::Windows, line: "net stop winnat" },
+                Command {
+                    os: Os::Windows,
+                    line: "netsh int ipv4 add excludedportrange protocol=tcp startport={port} numberofports=1",
+                },
+                Command { os: Os::Windows, line: "net start winnat" },
+            ])
+            .with_undo("netsh int ipv4 delete excludedportrange protocol=tcp startport={port} numberofports=1"),
+        ],
+        links: &["https://github.com/docker/for-win/issues/3171", "https://github.com/docker/for-win/issues/9272"],
+    };
 }

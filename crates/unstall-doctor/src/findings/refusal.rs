@@ -142,4 +142,36 @@ firewall rule in the output path, or security software. Another process may well
         ],
         links: &["https://github.com/microsoft/WindowsAppSDK/issues/113"],
     };
+    OPTION_WITHOUT_EFFECT = Entry {
+        id: "syn-option-without-effect",
+        severity: Severity::Warn,
+        title: "taking the SYN retransmissions away changes nothing: a refusal still takes {time}",
+        why: "\
+The socket took the option that makes the first reset final (SIO_TCP_INITIAL_RTO with 254), and a refusal takes as long as \
+without it. Something between the program and Windows' TCP answers for it or makes the connect itself: a Winsock layer of security \
+software, a VPN or a proxy client. Programs that rely on the option, unstall among them, are as slow as any other here.",
+        affects: &["Node, Go, Java, curl and unstall: their local refusals are slow in spite of what they do"],
+        fixes: &[FixEntry::manual(
+            Place::System,
+            "find the layer in the Winsock catalogue (the check `winsock-catalogue`) and exempt loopback in its software",
+        )
+        .with_commands(&[Command { os: Os::Windows, line: "netsh winsock show catalog" }])],
+        links: &["https://learn.microsoft.com/windows/win32/winsock/sio-tcp-initial-rto"],
+    };
+    COUNT_TRAP = Entry {
+        id: "count-trap",
+        severity: Severity::Warn,
+        title: "on Windows build {build} a refused connect takes 128 s in {programs}",
+        why: "\
+These programs ask for no SYN retransmission with the value 254, which has that meaning from build 16299 (Windows 10 1709) on. They do not \
+look at the build, and this one takes 254 for a count: the SYN is sent 255 times, 500 ms apart, before a local connect to a closed port \
+fails. Published: 128 s, by the Windows networking team in OpenJDK's review of JDK-8250521. A program with a time limit of its own \
+reports a time-out instead.",
+        affects: &["{programs}, whenever they connect to a port where nobody listens"],
+        fixes: &[
+            FixEntry::manual(Place::Client, "give them a time limit for connecting (curl --connect-timeout 2), or use a version that does not set the value"),
+            FixEntry::manual(Place::System, "update Windows"),
+        ],
+        links: &["https://bugs.openjdk.org/browse/JDK-8250521", "https://github.com/curl/curl/pull/22494"],
+    };
 }

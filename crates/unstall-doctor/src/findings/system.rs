@@ -147,4 +147,71 @@ tells whether it is so here.",
         .with_undo("set networkingMode=mirrored again and restart WSL")],
         links: &["https://github.com/microsoft/WSL/issues/10855", "https://github.com/microsoft/WSL/issues/41137"],
     };
+    WSL_NOT_FORWARDED = Entry {
+        id: "wsl-not-forwarded",
+        severity: Severity::Info,
+        title: "servers inside WSL do not appear at Windows' localhost (localhostForwarding=false)",
+        why: "\
+With NAT networking, WSL's virtual machine has an address of its own. Windows relays its ports to localhost unless .wslconfig says \
+localhostForwarding=false, as it does here: a connect from Windows to localhost is refused, after 2.0 s, although the server listens \
+inside WSL.",
+        affects: &["programs on Windows that connect to servers inside WSL by localhost"],
+        fixes: &[
+            FixEntry::manual(Place::Client, "connect to WSL's own address")
+                .with_commands(&[Command { os: Os::Windows, line: "wsl hostname -I" }]),
+            FixEntry::manual(Place::System, "remove localhostForwarding=false from .wslconfig, then restart WSL")
+                .with_commands(&[Command { os: Os::Windows, line: "wsl --shutdown" }])
+                .with_undo("write localhostForwarding=false under [wsl2] again and restart WSL"),
+        ],
+        links: &["https://learn.microsoft.com/windows/wsl/wsl-config"],
+    };
+    WINSOCK_LAYERS = Entry {
+        id: "winsock-layers",
+        severity: Severity::Warn,
+        title: "every socket goes through layers that Windows does not ship: {libraries}",
+        why: "\
+A layered service provider is a library that some software has put between programs and Windows' sockets. Every connect of every program \
+goes through it, to localhost too. Layers are what makes ioctls fail with WSAEOPNOTSUPP, ConnectEx disappear, and connects succeed that \
+have not been made yet.",
+        affects: &["every program that uses sockets"],
+        fixes: &[
+            FixEntry::manual(Place::System, "update or remove the software that the library belongs to"),
+            FixEntry::manual(
+                Place::System,
+                "or reset the catalogue, as administrator: it removes every layer, and software that needs one must be installed again",
+            )
+            .with_commands(&[
+                Command { os: Os::Windows, line: "netsh winsock show catalog" },
+                Command { os: Os::Windows, line: "netsh winsock reset" },
+            ]),
+        ],
+        links: &["https://learn.microsoft.com/windows/win32/winsock/categorizing-layered-service-providers-and-apps"],
+    };
+    WINSOCK_PROVIDERS = Entry {
+        id: "winsock-providers",
+        severity: Severity::Info,
+        title: "the Winsock catalogue has providers that Windows does not ship: {libraries}",
+        why: "\
+Beside Windows' own there are base providers of other software, usually for a family of addresses of their own (a virtual machine's \
+sockets, for instance). They are not layers: TCP does not go through them.",
+        affects: &["programs that use these families of addresses"],
+        fixes: &[FixEntry::manual(Place::System, "nothing needs to be done")
+            .with_commands(&[Command { os: Os::Windows, line: "netsh winsock show catalog" }])],
+        links: &[],
+    };
+    COARSE_TIMER = Entry {
+        id: "coarse-timer",
+        severity: Severity::Info,
+        title: "waits end at ticks of the timer: a wait of 1 ms takes {time}",
+        why: "\
+Windows ends waits at its timer's interrupt, every 15.6 ms unless some program asks for a finer timer. A time limit, a pause between two tries \
+and the delay between two addresses are all rounded up to it. Since Windows 10 2004 a finer timer holds for the program that asked, no \
+longer for all.",
+        affects: &["programs that poll, retry or race addresses with pauses of a few milliseconds"],
+        fixes: &[FixEntry::manual(
+            Place::Client,
+            "wait for events rather than for time; where a short pause is needed, use a high-resolution waitable timer",
+        )],
+        links: &["https://learn.microsoft.com/windows/win32/api/timeapi/nf-timeapi-timebeginperiod"],
+    };
 }

@@ -13,7 +13,8 @@ fn every_check_of_this_machine_runs_and_tells_what_it_measured() {
         _ => {}
     });
     validate(&report);
-    let checks: Vec<_> = list_checks().into_iter().filter(|check| !check.of_target).collect();
+    let ours = |check: &unstall_doctor::CheckInfo| check.by_default && !check.of_target;
+    let checks: Vec<_> = list_checks().into_iter().filter(ours).collect();
     let total = checks.len();
     let expected: Vec<_> = checks
         .iter()
@@ -31,6 +32,22 @@ fn every_check_of_this_machine_runs_and_tells_what_it_measured() {
     assert_eq!(report.header.host.os, std::env::consts::OS);
     let started: jiff::Timestamp = report.header.started_at.parse().expect("RFC 3339");
     assert!(started <= jiff::Timestamp::now());
+}
+
+#[cfg(not(windows))]
+#[test]
+fn a_check_of_windows_that_is_asked_for_says_that_there_is_nothing_to_measure() {
+    let others: Vec<_> =
+        list_checks().into_iter().filter(|check| !check.by_default && !check.of_target).collect();
+    let ids: Vec<_> = others.iter().map(|check| check.id).collect();
+    let checks = Selection::only(&ids).expect("known checks");
+    let report = Doctor::new(Options { checks, ..Options::default() }).run(|_| ());
+    assert_eq!(report.results.len(), ids.len());
+    for result in &report.results {
+        assert_eq!(result.status, Status::NotApplicable, "{result:?}");
+        assert!(result.why.as_deref().is_some_and(|why| why.contains("Windows")), "{result:?}");
+    }
+    assert_eq!(report.findings.len(), 0);
 }
 
 #[test]

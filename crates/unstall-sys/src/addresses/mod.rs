@@ -53,6 +53,16 @@ pub fn is_own(address: IpAddr) -> bool {
     is_own
 }
 
+/// The names of the network interfaces as Windows shows them: `vEthernet (WSL)`. Windows only.
+///
+/// # Errors
+///
+/// What the OS says.
+#[cfg(windows)]
+pub fn interfaces() -> Result<Vec<String>, Error> {
+    crate::windows::interfaces::names().map_err(|error| Error::table("the table of interfaces", error))
+}
+
 /// The host's addresses as they were when they were read.
 struct List {
     read: Instant,

@@ -1,6 +1,6 @@
 //! IPv6 loopback: whether ::1 is there, answers, and is what `localhost` gives first.
 
-use crate::checks::{Check, Measured};
+use crate::checks::{Check, Measured, not_exhausted};
 use crate::context::Context;
 use crate::findings::{Entry, Evidence, Finding, system};
 use crate::lookup::lookup;
@@ -52,6 +52,7 @@ impl Check for Ipv6 {
             }
             Err(_) => plain_connect(SocketAddr::new(LOOPBACK, port_without_listener()), context.timeout()).0,
         };
+        not_exhausted([ended.outcome])?;
         let own = unstall_sys::addresses::own().ok();
         Ok(Data {
             present: own.map(|own| own.contains(&LOOPBACK)),

@@ -1,7 +1,7 @@
 //! Loopback's self-test: connects and one-byte round trips to a listener of our own, on both families.
 
 use super::slow;
-use crate::checks::{Check, Measured, NotRun};
+use crate::checks::{Check, Measured, NotRun, not_exhausted};
 use crate::context::Context;
 use crate::findings::{Evidence, Finding, exchange};
 use crate::probe::{Ended, LOOPBACK, Pair};
@@ -52,6 +52,7 @@ impl Check for Loopback {
 
     fn measure(context: &Context, (): &()) -> Measured<Data> {
         let families: Vec<_> = LOOPBACK.iter().filter_map(|&address| family(context, address)).collect();
+        not_exhausted(families.iter().map(|family| family.outcome))?;
         if families.is_empty() {
             return Err(NotRun::CouldNot("no socket could listen at 127.0.0.1 or ::1".to_owned()));
         }

@@ -1,4 +1,4 @@
-//! The checks of this machine, one file each.
+//! The checks of this machine, one file each; those of what only Windows has are in [`windows`].
 
 mod accept_queue;
 mod backlog_burst;
@@ -14,7 +14,7 @@ mod proxy;
 mod refusal;
 mod small_writes;
 
-use super::Row;
+use super::{Row, windows};
 use crate::findings::{Entry, Finding};
 use crate::probe::SLOW;
 use crate::stats::{Figures, show};
@@ -35,7 +35,19 @@ pub(crate) static CHECKS: &[Row<()>] = &[
     Row::of::<accept_queue::AcceptQueue>(),
     Row::of::<backlog_burst::BacklogBurst>(),
     Row::of::<proxy::Proxy>(),
+    Row::of::<windows::wsapoll::WsaPoll>(),
+    Row::of::<windows::timer::Timer>(),
+    Row::of::<windows::winsock::Winsock>(),
+    Row::of::<windows::excluded::ExcludedPorts>(),
+    Row::of::<windows::wsl::WslHost>(),
+    Row::of::<windows::proxy_settings::ProxySettings>(),
+    Row::of::<windows::count_trap::CountTrap>(),
+    Row::of::<windows::refusal_sweep::RefusalSweep>(),
 ];
+
+pub(in crate::checks) use ports::COMMON as COMMON_PORTS;
+#[cfg(any(windows, test))]
+pub(in crate::checks) use proxy::without_password;
 
 /// One finding for all loopback addresses at which something is slow at the median; `None`: at none. The entry's
 /// placeholders are the address and the time.

@@ -1,5 +1,6 @@
 //! The platform: kernel, architecture, container, WSL.
 
+use crate::checks::windows::build_of;
 use crate::checks::{Check, Measured};
 use crate::context::Context;
 use crate::findings::{Evidence, Finding, system};
@@ -7,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::Command;
 use std::time::Duration;
+use unstall_core::syn::FIRST_BUILD_WITHOUT_RETRANSMISSION;
 use unstall_sys::host::{self, Container, Wsl};
 
 pub(super) struct Platform;
@@ -31,10 +33,6 @@ pub(super) struct Data {
     wsl_networking: Option<String>,
 }
 
-/// Windows builds from which on something works; see the findings for the sources.
-const NO_SYN_RETRANSMISSION: u32 = 16299;
-const WSAPOLL_REPORTS_FAILURE: u32 = 19041;
-
 impl Check for Platform {
     type Subject = ();
     type Data = Data;
@@ -48,7 +46,7 @@ impl Check for Platform {
         let facts = host::facts();
         let wsl = facts.wsl.map(|wsl| if wsl == Wsl::One { 1 } else { 2 });
         Ok(Data {
-            windows_build: facts.kernel.as_deref().filter(|_| facts.os == "windows").and_then(build),
+            windows_build: facts.kernel.as_deref().filter(|_| facts.os == "windows").and_then(build_of),
             container: facts.container.map(container),
             wsl,
             wsl_networking: wsl.filter(|&generation| generation == 2).and_then(|_| networking_mode()),
@@ -62,14 +60,8 @@ impl Check for Platform {
         let kernel =
             || Evidence::seen(format!("the system says {}", data.kernel.as_deref().unwrap_or("nothing")));
         let mut findings = Vec::new();
-        if let Some(build) = data.windows_build {
-            let old = [
-                (NO_SYN_RETRANSMISSION, &system::OLD_WINDOWS),
-                (WSAPOLL_REPORTS_FAILURE, &system::WSAPOLL_BLIND),
-            ];
-            for (_, entry) in old.into_iter().filter(|(from, _)| build < *from) {
-                findings.push(entry.found(&[("build", &build)]).with_evidence(kernel()));
-            }
+        if let Some(build) = data.windows_build.filter(|&build| build < FIRST_BUILD_WITHOUT_RETRANSMISSION) {
+            findings.push(system::OLD_WINDOWS.found(&[("build", &build)]).with_evidence(kernel()));
         }
         if data.wsl_networking.as_deref() == Some("mirrored") {
             let said = Evidence::seen("wslinfo --networking-mode says mirrored");
@@ -86,11 +78,6 @@ impl Check for Platform {
         words.extend(data.wsl_networking.as_ref().map(|mode| format!("{mode} networking")));
         vec![words.join(", ")]
     }
-}
-
-/// The build of `10.0.26200`.
-fn build(version: &str) -> Option<u32> {
-    version.split('.').nth(2)?.parse().ok()
 }
 
 fn container(kind: Container) -> &'static str {
@@ -119,15 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn windows_builds_are_judged_on_both_sides_of_each_limit() {
+    fn windows_builds_are_judged_on_both_sides_of_the_limit() {
         let windows = |build| Data { os: "windows".into(), windows_build: Some(build), ..Data::default() };
-        assert_eq!(ids(&windows(14393)), ["old-windows", "wsapoll-blind"]);
-        assert_eq!(ids(&windows(16298)), ["old-windows", "wsapoll-blind"]);
-        assert_eq!(ids(&windows(16299)), ["wsapoll-blind"]);
-        assert_eq!(ids(&windows(19040)), ["wsapoll-blind"]);
-        assert_eq!(ids(&windows(19041)), [""; 0]);
-        assert_eq!(build("10.0.26200"), Some(26200));
-        assert_eq!(build("6.18.4-arch"), None);
+        assert_eq!(ids(&windows(14393)), ["old-windows"]);
+        assert_eq!(ids(&windows(16298)), ["old-windows"]);
+        assert_eq!(ids(&windows(16299)), [""; 0]);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(super) struct Taken {
 }
 
 /// Ports that servers commonly use, and by whom. Those below 32768 lie in no usual range.
-const COMMON: &[(u16, &str)] = &[
+pub(in crate::checks) const COMMON: &[(u16, &str)] = &[
     (3000, "development servers"),
     (3306, "MySQL"),
     (4200, "Angular"),

@@ -1,15 +1,17 @@
 //! How long a refusal takes: closed ports at several addresses of this machine.
 
-use crate::checks::{Check, Measured};
+use crate::checks::{Check, Measured, not_exhausted};
 use crate::context::Context;
 use crate::findings::{Evidence, Finding, refusal};
-use crate::probe::{ClosedPort, Ended, connect_without_retransmission, plain_connect};
+use crate::probe::{
+    ClosedPort, Ended, connect_with_one_retransmission, connect_without_retransmission, plain_connect,
+};
 use crate::stats::{Figures, known_causes, ns, show};
 use crate::wire;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 use unstall_core::outcome::{OsError, Outcome};
@@ -41,6 +43,8 @@ pub(super) struct Port {
     refused: Option<Figures>,
     /// The same without SYN retransmissions; null: the refusals are quick, or this system has no such option.
     without_retransmission: Option<Figures>,
+    /// The same with one SYN retransmission, the least before build 16299; null as above.
+    one_retransmission: Option<Figures>,
 }
 
 /// A refusal is microseconds of work. The least of the stalls that are known is one retransmission, 505 ms.
@@ -66,7 +70,8 @@ impl Check for Refusal {
                 .collect();
             running.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
-        let ports = probes.into_iter().map(|probe| probe.rest(context)).collect();
+        let ports: Vec<Port> = probes.into_iter().map(|probe| probe.rest(context)).collect();
+        not_exhausted(ports.iter().map(|port| port.outcome))?;
         Ok(Data { limit_ns: ns(context.refusal_timeout()), ports })
     }
 
@@ -107,6 +112,7 @@ struct Probe {
     last: Ended,
     refused: Vec<Duration>,
     without_retransmission: Vec<Duration>,
+    one_retransmission: Vec<Duration>,
 }
 
 impl Probe {
@@ -119,6 +125,7 @@ impl Probe {
             last,
             refused: Vec::new(),
             without_retransmission: Vec::new(),
+            one_retransmission: Vec::new(),
         };
         probe.connect(context);
         while probe.last.elapsed >= SLOW
@@ -138,10 +145,14 @@ impl Probe {
     /// As many connects without SYN retransmissions, to show what that is worth here.
     fn cure(&mut self, context: &Context) {
         let Some(closed) = &self.closed else { return };
-        let one = || connect_without_retransmission(closed.address, context.refusal_timeout());
-        let refused =
-            self.refused.iter().map_while(|_| one().filter(|ended| ended.outcome == Outcome::Refused));
-        self.without_retransmission = refused.map(|ended| ended.elapsed).collect();
+        let refused = |connect: fn(SocketAddr, Duration) -> Option<Ended>| {
+            let one = || connect(closed.address, context.refusal_timeout());
+            let refused =
+                self.refused.iter().map_while(|_| one().filter(|ended| ended.outcome == Outcome::Refused));
+            refused.map(|ended| ended.elapsed).collect()
+        };
+        let (none, one) = (refused(connect_without_retransmission), refused(connect_with_one_retransmission));
+        (self.without_retransmission, self.one_retransmission) = (none, one);
     }
 
     /// One connect. Whether it was refused.
@@ -168,6 +179,7 @@ impl Probe {
             os_error,
             refused: Figures::of(&self.refused),
             without_retransmission: Figures::of(&self.without_retransmission),
+            one_retransmission: Figures::of(&self.one_retransmission),
         }
     }
 }
@@ -186,12 +198,13 @@ impl Port {
         Figures::of(&slow).map(|slow| slow.median())
     }
 
-    /// What taking the SYN retransmissions away is worth.
-    fn cured(&self) -> Option<Evidence> {
-        let figures = self.without_retransmission.as_ref()?;
-        Some(
-            figures.evidence(&format!("closed port at {}, refused without SYN retransmission", self.address)),
-        )
+    /// What taking the SYN retransmissions away is worth, all of them or all but one.
+    fn cured(&self) -> impl Iterator<Item = Evidence> {
+        let ways = [("without", &self.without_retransmission), ("with one", &self.one_retransmission)];
+        ways.into_iter().filter_map(|(way, figures)| {
+            let what = format!("closed port at {}, refused {way} SYN retransmission", self.address);
+            Some(figures.as_ref()?.evidence(&what))
+        })
     }
 
     fn evidence(&self) -> Evidence {
@@ -243,7 +256,7 @@ fn slow(data: &Data) -> Option<Finding> {
         &[("addresses", &list(slow.iter().copied())), ("time", &show(time))];
     let finding = refusal::SLOW_REFUSAL.found(values);
     let known = Figure::new(Phase::Connect, time).outcome(Outcome::Refused);
-    let cured = slow.iter().filter_map(|port| port.cured());
+    let cured = slow.iter().flat_map(|port| port.cured());
     Some(
         finding
             .with_all(slow.iter().map(|port| port.evidence()))
@@ -275,6 +288,7 @@ mod tests {
             os_error: None,
             refused: Some(figures(ms)),
             without_retransmission: None,
+            one_retransmission: None,
         }
     }
 
@@ -316,10 +330,17 @@ mod tests {
     #[test]
     fn what_the_cure_is_worth_stands_beside_the_stall() {
         let cured = Some(figures(&[0.3; 3]));
-        let port = Port { without_retransmission: cured, ..refused("127.0.0.1", &[2026.0; 3]) };
+        let one = Some(figures(&[506.0; 3]));
+        let port = Port {
+            without_retransmission: cured,
+            one_retransmission: one,
+            ..refused("127.0.0.1", &[2026.0; 3])
+        };
         let found = judge(vec![port]);
         let text = "closed port at 127.0.0.1, refused without SYN retransmission: median 0.30 ms";
         assert!(found[0].evidence[1].text.starts_with(text), "{}", found[0].evidence[1].text);
+        let text = "closed port at 127.0.0.1, refused with one SYN retransmission: median 506 ms";
+        assert!(found[0].evidence[2].text.starts_with(text), "{}", found[0].evidence[2].text);
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod reach;
 mod resolve;
 mod survey;
 
-use super::Row;
+use super::{Row, windows};
 
 pub(crate) use survey::Subject;
 
@@ -15,6 +15,7 @@ pub(crate) use survey::Subject;
 pub(crate) static CHECKS: &[Row<Subject>] = &[
     Row::of::<resolve::Resolve>(),
     Row::of::<reach::Reach>(),
+    Row::of::<windows::excluded::TargetExcluded>(),
     Row::of::<after_connect::AfterConnect>(),
     Row::of::<client_delays::ClientDelays>(),
 ];

@@ -133,7 +133,7 @@ fn survey(environment: &Environment) -> Data {
 }
 
 /// `http://user:secret@proxy:3128` as `http://proxy:3128`.
-fn without_password(url: &str) -> String {
+pub(in crate::checks) fn without_password(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let end = url[start..].find('/').map_or(url.len(), |at| at + start);
     match url[start..end].rfind('@') {
