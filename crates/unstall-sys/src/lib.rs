@@ -33,12 +33,12 @@
 //!
 //! ```text
 //! Error                                     .operation() .address() .outcome() .os_error() .kind(), into io::Error
-//! connect::Options { nodelay: bool, syn_retransmissions: SynRetransmissions, local: bool }
+//! connect::Options { nodelay: bool, syn_retransmissions: SynRetransmissions, local: bool, patience: Option<Duration> }
 //! connect::connect_blocking(SocketAddr, &Options, limit: Option<Duration>) -> (Prepared, Result<TcpStream, Error>)
 //! connect::AttemptSet<K: Copy + Eq>         room for 6, allocates only beyond; dropping it closes all
 //!     .start(K, SocketAddr, &Options)       -> (Prepared, Result<Started, Error>)   Started::{Connected(TcpStream), Pending}
 //!     .wait(timeout: Option<Duration>)      -> Result<Option<Ended<K>>, Error>      Ended<K> = (K, Result<TcpStream, Error>)
-//!     .cancel(K)  .len()  .is_empty()
+//!     .cancel(K)  .give_up(K) -> Option<Result<TcpStream, Error>>  .len()  .is_empty()
 //! connect::begin(SocketAddr, &Options)      -> (Prepared, Result<Begun, Error>)   Unix; Begun { stream, pending: Option<Pending> }
 //! connect::Pending.finish(SocketRef, writable: bool) -> Result<(), Error>     Unix; its end, as somebody else's reactor tells it
 //! connect::look(SocketRef)                  -> Result<Option<bool>, Error>   Unix; `writable`, for a reactor that does not tell
@@ -49,6 +49,11 @@
 //! listeners::table(Option<u16>)             -> Result<Table, Error>          Table { source: Source, listeners: Vec<Listener> }
 //! listeners::without_owners(Option<u16>)    -> Result<Table, Error>
 //! listeners::peers(u16)                     -> Result<Peers, Error>          Peers { established, waiting, .. }
+//! listeners::queue(SocketAddr) -> Queue      what a connect would find; shared for 2 ms
+//! listeners::queue_after_refusal(SocketAddr) -> Queue   the same, and the port itself where no table tells
+//! connect::server_side(SocketRef) -> listeners::ServerSide   Unix; whether the server has taken a connection
+//! connect::reset_at_close(SocketRef)
+//! host::syn_schedule()                      -> Schedule
 //! addresses::own()                          -> Result<Vec<IpAddr>, Error>
 //! addresses::is_own(IpAddr)                 -> bool                          cached for about a second
 //! ports::ephemeral_range()                  -> Result<RangeInclusive<u16>, Error>
