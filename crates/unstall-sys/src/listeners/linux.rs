@@ -7,7 +7,7 @@ use crate::linux::owners::owners;
 use crate::linux::tcp_table::{self, Origin, Row, State};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use unstall_core::listener::Listener;
+use unstall_core::listener::{Listener, reaches};
 use unstall_core::locality::unspecified_to_loopback;
 
 pub(super) fn table(port: Option<u16>, with_owners: bool) -> Result<Table, Error> {
@@ -65,8 +65,13 @@ pub(super) fn anybody(destination: SocketAddr) -> Option<bool> {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
     };
-    let found = tcp_table::state(destination, nobody).ok()?;
-    Some(found == Some(State::Listen as u8))
+    if let Ok(found) = tcp_table::state(destination, nobody) {
+        return Some(found == Some(State::Listen as u8));
+    }
+    // Slower, and so nothing for a connect that waits.
+    let listeners = table(Some(destination.port()), false).ok()?.listeners;
+    // Of an IPv6 wildcard /proc does not tell whether it takes IPv4.
+    reaches(&listeners, destination).map_or(Some(false), |listener| listener.accepts(destination))
 }
 
 pub(super) fn server_side(client: SocketAddr, server: SocketAddr) -> ServerSide {
