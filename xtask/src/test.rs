@@ -40,6 +40,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, 
         let benches = cargo(["check", "--workspace", "--all-features", "--benches"]);
         beside.push(("benchmarks compile".to_owned(), benches));
     }
+    beside.push(("examples in other clients".to_owned(), examples(workspace)));
     if wanted("fuzz") || options.step.as_ref().is_some_and(|text| text.contains("fuzz")) {
         beside.extend(fuzz(workspace, &mut run));
     }
@@ -65,6 +66,13 @@ fn forced_paths(workspace: &Workspace, run: &mut Run) -> Result<Vec<(String, Com
         commands.push((format!("forced path {flag}"), command));
     }
     Ok(commands)
+}
+
+/// The examples that need other clients' packages, which are a workspace of their own so that nobody else has to build those.
+fn examples(workspace: &Workspace) -> Command {
+    let mut command = cargo(["test", "--manifest-path", "examples/Cargo.toml"]);
+    command.env("CARGO_TARGET_DIR", &workspace.target);
+    command
 }
 
 /// Each package that has features compiles with none of them and with each alone; all together is what the tests use.

@@ -17,6 +17,7 @@ pub use judge::Criterion;
 use crate::client::End;
 use crate::engine::EngineChoice;
 use crate::error::{Error, Step};
+use crate::isolation::privilege::Privilege;
 use crate::lab::{Builder, Lab};
 use crate::opt_out;
 use crate::profile::{Profile, QueueAnswer};
@@ -205,6 +206,13 @@ pub fn run(plan: &Plan, progress: impl Fn(usize, usize)) -> Result<Backlog, Erro
     crowd::allow_descriptors(most).step("open a socket for every connect")?;
     let profiles: Vec<Profile> =
         plan.profiles.iter().map(|name| Profile::find(name)).collect::<Result<_, _>>()?;
+    let resets = profiles.iter().find(|profile| answers_with_reset(profile));
+    if let Some(profile) = resets.filter(|_| !matches!(Privilege::now(), Ok(Privilege::Full))) {
+        return Err(Error::Missing {
+            what: format!("full accept queues that answer as those of `{}` need root on the host", profile.name),
+            remedy: "run it with sudo, or with --profile linux".to_owned(),
+        });
+    }
     let situations = situations(plan);
     let total = profiles.len() * situations.len();
     let mut cases = Vec::new();
