@@ -209,7 +209,10 @@ pub fn run(plan: &Plan, progress: impl Fn(usize, usize)) -> Result<Backlog, Erro
     let resets = profiles.iter().find(|profile| answers_with_reset(profile));
     if let Some(profile) = resets.filter(|_| !matches!(Privilege::now(), Ok(Privilege::Full))) {
         return Err(Error::Missing {
-            what: format!("full accept queues that answer as those of `{}` need root on the host", profile.name),
+            what: format!(
+                "full accept queues that answer as those of `{}` need root on the host",
+                profile.name
+            ),
             remedy: "run it with sudo, or with --profile linux".to_owned(),
         });
     }
