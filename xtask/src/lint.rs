@@ -26,6 +26,27 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, String> {
         "clippy",
         &mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     );
+    let examples = |arguments: &[&str]| {
+        let mut command = cargo(["--quiet"]);
+        command.args(arguments).env("CARGO_TARGET_DIR", &workspace.target);
+        command
+    };
+    run.command(
+        "format of the examples in other clients",
+        &mut examples(&["fmt", "--manifest-path", "examples/Cargo.toml", "--check"]),
+    );
+    run.command(
+        "clippy of the examples in other clients",
+        &mut examples(&[
+            "clippy",
+            "--manifest-path",
+            "examples/Cargo.toml",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    );
     run.command(
         "documentation",
         cargo(["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),
