@@ -105,7 +105,7 @@ fn anybody(destination: SocketAddr) -> Option<bool> {
 const fn left_for(anybody: Option<bool>) -> Option<Prepared> {
     match anybody {
         Some(false) => None,
-        Some(true) => None,
+        Some(true) => Some(Prepared::Listening),
         None => Some(Prepared::ListenersUnknown),
     }
 }
