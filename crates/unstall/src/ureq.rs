@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! A connect that fails is a [`ConnectError`] inside a [`ureq::Error::Io`](::ureq::Error::Io), when one of ureq's time limits struck
+//! A connect that fails is a [`ConnectError`] inside a [`ureq::Error::Io`], when one of ureq's time limits struck
 //! too; [`connect_error`](crate::connect_error) finds it, and with it the timeline.
 //!
 //! With TLS, or a proxy, the chain is the program's:
@@ -25,7 +25,7 @@
 //! let agent = ureq::Agent::with_parts(config, connector, unstall::ureq::Unresolved);
 //! ```
 //!
-//! ureq promises for the traits of [`ureq::unversioned`](::ureq::unversioned) that they change in its minor versions at most, so this feature goes with
+//! ureq promises for the traits of [`ureq::unversioned`] that they change in its minor versions at most, so this feature goes with
 //! ureq 3.5 and no other; a newer one comes with a new version of this crate.
 
 use crate::{ConnectError, Connector, Family, Target};
