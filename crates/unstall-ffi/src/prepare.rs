@@ -100,11 +100,12 @@ unsafe fn read_address(address: *const c_void, length: usize) -> Option<SocketAd
     if address.is_null() || !(size_of::<socklen_t>()..=size_of::<SockAddrStorage>()).contains(&length) {
         return None;
     }
+    let stated = socklen_t::try_from(length).ok()?;
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: `length` bytes are readable by the caller's promise and fit; any bytes are valid for an address.
     unsafe { ptr::copy_nonoverlapping(address.cast::<u8>(), (&raw mut storage).cast::<u8>(), length) };
     // SAFETY: the storage is initialised, of the family's bytes at least as zeros.
-    let read = unsafe { SockAddr::new(storage, length as socklen_t) }.as_socket()?;
+    let read = unsafe { SockAddr::new(storage, stated) }.as_socket()?;
     (length >= SockAddr::from(read).len() as usize).then_some(read)
 }
 
