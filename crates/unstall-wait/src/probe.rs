@@ -169,11 +169,14 @@ async fn prove(
 async fn held(stream: &mut Async<TcpStream>, hold: Option<Duration>, peer: Option<SocketAddr>) -> Answer {
     let start = Instant::now();
     let whole = start + hold.unwrap_or(pace::LONG_HOLD);
-    let local = peer.filter(|peer| hold.is_none() && locality::is_local_by(peer.ip(), addresses::is_own));
+    // Set to nothing where the OS does not tell whether a program has accepted.
+    let mut local = peer.filter(|peer| hold.is_none() && locality::is_local_by(peer.ip(), addresses::is_own));
     loop {
-        let until = if local.is_some() { whole.min(Instant::now() + pace::SHORT_HOLD) } else { whole };
         // Looked at before the wait: the server must have kept the connection for so long after it accepted.
-        let accepted = local.and_then(watch::all_accepted) == Some(true);
+        let all_accepted = local.and_then(watch::all_accepted);
+        local = local.filter(|_| all_accepted.is_some());
+        let accepted = all_accepted == Some(true);
+        let until = if local.is_some() { whole.min(Instant::now() + pace::SHORT_HOLD) } else { whole };
         match within(until, first_bytes(stream)).await {
             // It speaks, or it has ended.
             Some(read) => return ended(&read).unwrap_or(Answer::Up),

@@ -98,7 +98,7 @@ fn an_address_that_resets_does_not_hide_the_one_that_serves() {
     let port = resetting.local_addr().expect("an address").port();
     let Ok(serving) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) else { return };
     let accept =
-        thread::spawn(move || while resetting.accept().is_ok_and(|(stream, _)| drop_if_alive(stream)) {});
+        thread::spawn(move || while resetting.accept().is_ok_and(|(stream, _)| drop_if_alive(&stream)) {});
     let name = Target::try_from(("localhost", port)).expect("a target");
     let report = wait_for(&[name], &patient());
     assert_eq!(report.targets[0].answered(), serving.local_addr().ok());
@@ -109,7 +109,7 @@ fn an_address_that_resets_does_not_hide_the_one_that_serves() {
 }
 
 /// Closes the connection; whether it brought nothing.
-fn drop_if_alive(stream: std::net::TcpStream) -> bool {
+fn drop_if_alive(stream: &std::net::TcpStream) -> bool {
     let mut byte = [0];
     stream.set_read_timeout(Some(Duration::from_millis(20))).is_ok()
         && !stream.peek(&mut byte).is_ok_and(|read| read > 0)

@@ -14,8 +14,8 @@ fn shown(state: State, local: bool) -> Shown {
     Shown { state, local, cost: COST }
 }
 
-fn always(answer: bool) -> Option<impl FnMut(usize) -> bool> {
-    Some(move |_| answer)
+fn always(answer: bool) -> impl FnMut(usize) -> bool {
+    move |_| answer
 }
 
 fn nothing() -> Option<fn(usize) -> bool> {
@@ -36,10 +36,10 @@ fn a_closed_local_port_is_watched_and_tried_when_the_table_shows_a_listener() {
     assert_eq!(plan.next(NOW), Action::Try(0));
     assert!(!plan.tried(NOW, 0, shown(State::Free, true)));
     assert_eq!(plan.next(NOW), Action::Look);
-    plan.looked(NOW, COST, always(false));
+    plan.looked(NOW, COST, Some(always(false)));
     assert_eq!(plan.next(NOW), Action::Wait(ms(2)));
     assert_eq!(plan.next(ms(2)), Action::Look);
-    plan.looked(ms(2), COST, always(true));
+    plan.looked(ms(2), COST, Some(always(true)));
     assert_eq!(plan.next(ms(2)), Action::Try(0));
     assert!(plan.tried(ms(3), 0, shown(State::Up, true)));
     assert_eq!(plan.next(ms(3)), Action::Done(End::Reached));
@@ -50,7 +50,7 @@ fn the_table_is_doubted_once_a_second() {
     let mut plan = Plan::new(&Wait::default(), 1);
     assert_eq!(plan.next(NOW), Action::Try(0));
     plan.tried(NOW, 0, shown(State::Free, true));
-    plan.looked(ms(999), COST, always(false));
+    plan.looked(ms(999), COST, Some(always(false)));
     assert_eq!(plan.next(ms(999)), Action::Wait(ms(1000)));
     assert_eq!(plan.next(ms(1000)), Action::Try(0));
 }
@@ -119,9 +119,9 @@ fn free_is_the_reverse_and_silence_is_not_free() {
     assert_eq!(plan.next(NOW), Action::Try(0));
     assert!(!plan.tried(NOW, 0, shown(State::Up, true)));
     assert_eq!(plan.next(NOW), Action::Look);
-    plan.looked(NOW, COST, always(true));
+    plan.looked(NOW, COST, Some(always(true)));
     assert_eq!(plan.next(ms(2)), Action::Look);
-    plan.looked(ms(2), COST, always(false));
+    plan.looked(ms(2), COST, Some(always(false)));
     assert_eq!(plan.next(ms(2)), Action::Try(0));
     assert!(!plan.tried(ms(2), 0, shown(State::Neither, false)));
     assert_eq!(plan.next(ms(22)), Action::Try(0));
