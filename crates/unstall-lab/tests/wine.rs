@@ -228,7 +228,7 @@ fn side_by_side_with_std_socket2_and_tokio() {
         "success over std, both with Nagle {:.3}, both without {:.3}, as they come {:.3}",
         ratios[0], ratios[1], ratios[2]
     );
-    // The aim is 1.05. It was met in three runs of four (1.01 to 1.03) and missed on a machine that others used (1.07); so this only
+    // The aim is 1.05. It was met in three runs of four (two printed 1.01 to 1.03), missed on a machine that others used (1.07); so this only
     // notices what is plainly worse, and the ratios are printed.
     assert!(ratios[0] <= 1.15 && ratios[1] <= 1.15, "{ratios:?}: {medians:?}");
 }
