@@ -24,9 +24,9 @@
 
 use std::time::Duration;
 
-/// How long a listener that does not take a connect is tried, by default: Windows repeats a refused SYN for about 2 s (see
-/// `docs/PLATFORM.md`).
-pub const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a listener that does not take a connect is tried, by default: Windows sends a refused SYN again four times, about 505 ms
+/// apart, the last time after 2.02 s (see `docs/PLATFORM.md`), and a queue that is drained just before is to be found so here too.
+pub const PATIENCE: Duration = Duration::from_millis(2060);
 
 /// When an unanswered local attempt is looked at for the first time. What does not leave the host answers in microseconds.
 pub const FIRST_LOOK: Duration = Duration::from_millis(2);
@@ -46,21 +46,21 @@ pub type Window = (Duration, Duration);
 
 /// When a try that was refused although somebody listens is made again. With the first one a listener sees 12 SYNs.
 ///
-/// Three of the windows begin where Windows sends its own SYNs (published: about 505 ms apart, see `docs/PLATFORM.md`) and are short,
-/// so that a queue that the OS default finds drained is found so at the same time. The others are as long as a crowd needs: 2,000
+/// Four of the windows lie where Windows sends its own SYNs (published: about 505 ms apart, see `docs/PLATFORM.md`) and are short,
+/// so that a queue that the OS default finds drained is found so at the same time, and the last of them no earlier. The others are as long as a crowd needs: 2,000
 /// connects within 420 ms are 5 per ms.
 pub const REFUSED: [Window; 11] = [
     window(1, 2),
     window(5, 12),
     window(30, 55),
     window(80, 130),
-    window(180, 260),
-    window(330, 450),
+    window(200, 440),
     window(505, 535),
     window(1010, 1040),
     window(1060, 1480),
     window(1515, 1545),
     window(1600, 2000),
+    window(2025, 2060),
 ];
 
 /// When an unanswered attempt is made afresh where nobody tells whether there is room. The last one is at Linux's own first

@@ -104,6 +104,9 @@ fn refused_tries_keep_to_their_windows() {
         let (from, to) = *REFUSED.iter().find(|(from, _)| *from == os).unwrap();
         assert!(to <= from + ms(30));
     }
+    // The last window comes after the default's last SYN, so that no queue that it finds drained is missed.
+    let (from, to) = REFUSED[REFUSED.len() - 1];
+    assert!(from > ms(4 * 505) && to <= PATIENCE);
 }
 
 /// What would come at the limit does not come, and the outcome is what was seen.

@@ -105,7 +105,7 @@ impl Connector {
     /// How long a listener of this host is tried that does not take the connect, because its accept queue is full or the SYN was
     /// lost.
     ///
-    /// Default 2 s ([`backlog::PATIENCE`](unstall_core::backlog::PATIENCE)), which is how long Windows itself repeats a SYN; zero
+    /// Default 2.06 s ([`backlog::PATIENCE`](unstall_core::backlog::PATIENCE)), which is how long Windows itself repeats a SYN; zero
     /// turns it off. Within that time
     /// - a refusal by a port on which somebody listens (Windows answers so when the queue is full) is tried again with a fresh
     ///   socket, after 1 ms at first, 11 times at most; where nobody listens, it is final at once;
