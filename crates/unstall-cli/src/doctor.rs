@@ -97,8 +97,13 @@ fn is_emulated() -> bool {
     unstall_lab::inside::is_emulated()
 }
 
-/// There is no lab on other systems.
-#[cfg(not(target_os = "linux"))]
+/// Wine stands in for Windows.
+#[cfg(windows)]
+fn is_emulated() -> bool {
+    unstall_sys::host::facts().wine.is_some()
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
 fn is_emulated() -> bool {
     false
 }

@@ -3,7 +3,9 @@
 use crate::args::When;
 use anstream::{AutoStream, ColorChoice};
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io;
+#[cfg(windows)]
+use std::io::IsTerminal;
 use terminal_size::{Width, terminal_size};
 use unstall_core::text::Charset;
 use unstall_doctor::report::Style;
@@ -24,16 +26,29 @@ pub(crate) fn of_stdout(color: When) -> Style {
     .write_global();
     Style {
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-        charset: charset(|name| env::var(name).ok(), cfg!(windows), io::stdout().is_terminal()),
+        charset: charset(|name| env::var(name).ok(), cfg!(windows), console_shows_all()),
         width: width(terminal_size().map(|(Width(columns), _)| columns).or_else(columns)),
     }
 }
 
-/// Which characters come out right. A Windows console shows them, but what is redirected there is read
-/// in some older code page. Elsewhere the locale tells.
-fn charset(variable: impl Fn(&str) -> Option<String>, windows: bool, is_terminal: bool) -> Charset {
+/// Whether stdout is a console whose font has the characters of any language. The raster fonts of Windows' older consoles have those
+/// of one code page alone.
+#[cfg(windows)]
+fn console_shows_all() -> bool {
+    io::stdout().is_terminal() && unstall_sys::console::has_truetype_font() != Some(false)
+}
+
+/// Elsewhere nobody asks: the locale tells.
+#[cfg(not(windows))]
+fn console_shows_all() -> bool {
+    false
+}
+
+/// Which characters come out right. A Windows console shows them if its font has them, but what is redirected there is read in some
+/// older code page. Elsewhere the locale tells.
+fn charset(variable: impl Fn(&str) -> Option<String>, windows: bool, console_shows_all: bool) -> Charset {
     if windows {
-        return if is_terminal { Charset::Unicode } else { Charset::Ascii };
+        return if console_shows_all { Charset::Unicode } else { Charset::Ascii };
     }
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
     match set.map(|locale| locale.to_ascii_lowercase()) {

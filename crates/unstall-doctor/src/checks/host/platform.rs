@@ -25,6 +25,8 @@ pub(super) struct Data {
     arch: String,
     /// Windows' build number; null elsewhere.
     windows_build: Option<u32>,
+    /// The version of Wine, which stands in for Windows; null: this is no Wine.
+    wine: Option<String>,
     /// `docker`, `podman`, `kubernetes`, `other`; null: no trace of a container.
     container: Option<&'static str>,
     /// The generation of the Windows Subsystem for Linux; null: it is none.
@@ -47,6 +49,7 @@ impl Check for Platform {
         let wsl = facts.wsl.map(|wsl| if wsl == Wsl::One { 1 } else { 2 });
         Ok(Data {
             windows_build: facts.kernel.as_deref().filter(|_| facts.os == "windows").and_then(build_of),
+            wine: facts.wine,
             container: facts.container.map(container),
             wsl,
             wsl_networking: wsl.filter(|&generation| generation == 2).and_then(|_| networking_mode()),
@@ -72,6 +75,7 @@ impl Check for Platform {
 
     fn describe(data: &Data) -> Vec<String> {
         let mut words = vec![format!("{} {}", data.os, data.kernel.as_deref().unwrap_or("(kernel unknown)"))];
+        words.extend(data.wine.as_ref().map(|version| format!("as Wine {version} says")));
         words.push(data.arch.clone());
         words.extend(data.container.map(|container| format!("container: {container}")));
         words.extend(data.wsl.map(|generation| format!("WSL {generation}")));
@@ -119,6 +123,12 @@ mod tests {
             |mode: &str| Data { wsl: Some(2), wsl_networking: Some(mode.to_owned()), ..Data::default() };
         assert_eq!(ids(&wsl("mirrored")), ["wsl-mirrored"]);
         assert_eq!(ids(&wsl("nat")), [""; 0]);
+    }
+
+    #[test]
+    fn wine_is_not_called_windows() {
+        let data = Data { os: "windows".into(), wine: Some("8.0".to_owned()), ..Data::default() };
+        assert_eq!(Platform::describe(&data)[0], "windows (kernel unknown), as Wine 8.0 says, ");
     }
 
     #[test]

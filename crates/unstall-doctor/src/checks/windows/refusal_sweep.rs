@@ -173,7 +173,7 @@ impl Row {
         let told = match (&self.not_set, &self.refused, self.outcome) {
             (Some(error), ..) => format!("could not run: the OS does not take the option, {error}"),
             (None, Some(figures), _) => {
-                format!("refused after {} (measured, n {})", show(figures.median()), figures.n())
+                format!("refused after {} (here, n {})", show(figures.median()), figures.n())
             }
             (None, None, Some(Outcome::TimedOut)) => {
                 format!("not refused within {} (measured)", show(Duration::from_nanos(limit_ns)))
@@ -242,7 +242,7 @@ mod tests {
         let ok = Row { published_ns: Some(300_000), ..row(Some(254), 0.4) };
         assert_eq!(
             ok.line(0),
-            "254, a value: refused after 0.40 ms (measured, n 3); Windows 11: 0.30 ms (published)"
+            "254, a value: refused after 0.40 ms (here, n 3); Windows 11: 0.30 ms (published)"
         );
         let silent = Row { outcome: Some(Outcome::TimedOut), refused: None, ..row(Some(254), 0.0) };
         assert_eq!(silent.line(2_600_000_000), "254, a value: not refused within 2600 ms (measured)");
