@@ -32,8 +32,10 @@ pub(crate) struct Options {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, String> {
     let mut run = Run::new(&workspace.target)?;
     let wanted = |name: &str| options.step.as_ref().is_none_or(|text| name.contains(text.as_str()));
-    let main =
-        ("all tests, doc examples included".to_owned(), cargo(["test", "--workspace", "--all-features"]));
+    let main = (
+        "all tests, doc examples included".to_owned(),
+        cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]),
+    );
     let mut beside = forced_paths(workspace, &mut run)?;
     beside.extend(feature_checks(workspace));
     if !workspace.targets(&TargetKind::Bench).is_empty() {
@@ -58,7 +60,7 @@ fn forced_paths(workspace: &Workspace, run: &mut Run) -> Result<Vec<(String, Com
     }
     let mut commands = Vec::new();
     for (flag, packages) in FORCED {
-        let mut command = cargo(["test", "--all-features", "--lib", "--tests"]);
+        let mut command = cargo(["test", "--all-features", "--lib", "--tests", "--no-fail-fast"]);
         for package in *packages {
             command.args(["--package", package]);
         }

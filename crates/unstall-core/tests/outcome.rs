@@ -294,7 +294,7 @@ fn an_error_displays_as_name_and_number() {
     };
     let error = OsError { operation: Connect, code };
     assert_eq!(error.to_string(), text);
-    assert!(error.meaning().unwrap().starts_with("a reset answered"));
+    assert!(error.meaning().unwrap().starts_with("the SYN was refused"));
     assert_eq!(OsError { operation: Connect, code: 4242 }.to_string(), "error 4242");
     assert_eq!(OsError { operation: Connect, code: 4242 }.meaning(), None);
 }
