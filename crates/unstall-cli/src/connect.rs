@@ -2,6 +2,7 @@
 
 use crate::args::Connect;
 use crate::document::{self, ConnectReport};
+use crate::emulated::Label;
 use crate::exit::Exit;
 use crate::output;
 use anstyle::AnsiColor;
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: &Connect, style: Style, line: &[String]) -> Exit {
     if arguments.json.json {
         return output::result(&document::to_json(&ConnectReport::new(header, timeline, sentence)), exit);
     }
+    Label::here().note();
     let heading = sentence.map_or_else(|| connected_to(&timeline), |sentence| in_style(BAD, &sentence));
     output::styled(&format!("{heading}\n{}", timeline.text(style.width, style.charset)), exit)
 }

@@ -2,6 +2,7 @@
 
 use crate::args::{Doctor as Arguments, Typed};
 use crate::document::{self, CheckList};
+use crate::emulated::is_emulated;
 use crate::exit::Exit;
 use crate::output;
 use crate::progress::Progress;
@@ -90,22 +91,6 @@ fn once_each(typed: Vec<Typed>) -> Vec<(String, Target)> {
         }
     }
     targets
-}
-
-#[cfg(target_os = "linux")]
-fn is_emulated() -> bool {
-    unstall_lab::inside::is_emulated()
-}
-
-/// Wine stands in for Windows.
-#[cfg(windows)]
-fn is_emulated() -> bool {
-    unstall_sys::host::facts().wine.is_some()
-}
-
-#[cfg(not(any(target_os = "linux", windows)))]
-fn is_emulated() -> bool {
-    false
 }
 
 /// `--list-checks`: each check with what it measures and can find.

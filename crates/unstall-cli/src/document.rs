@@ -1,6 +1,7 @@
 //! The JSON documents that are not the doctor's: a connect's report, and what `--json` prints when the command line
 //! makes no sense. Both have the envelope of every report: header, `results`, `findings`.
 
+use crate::emulated::Label;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ use unstall_doctor::{CheckInfo, Finding};
 pub(crate) struct ConnectReport {
     #[serde(flatten)]
     header: Header,
+    /// What the figures are.
+    label: Label,
     /// The connect, one element.
     results: Vec<ConnectResult>,
     /// What explains it; empty: nothing to say.
@@ -91,6 +94,8 @@ fn outcome(what: &str) -> Value {
 pub(crate) struct WaitReport {
     #[serde(flatten)]
     header: Header,
+    /// What the figures are.
+    label: Label,
     /// Each target, in the order given.
     results: Vec<WaitRow>,
     /// Empty: what each address did is in the results.
@@ -170,13 +175,21 @@ pub(crate) struct ErrorReport {
 
 impl ConnectReport {
     pub(crate) fn new(header: Header, timeline: Timeline, error: Option<String>) -> Self {
-        Self { header, results: vec![ConnectResult { timeline, error }], findings: Vec::new() }
+        let label = Label::here();
+        Self { header, label, results: vec![ConnectResult { timeline, error }], findings: Vec::new() }
     }
 }
 
 impl WaitReport {
     pub(crate) fn new(header: Header, results: Vec<WaitRow>, end: &'static str, elapsed: Duration) -> Self {
-        Self { header, results, findings: [], end, elapsed_ns: elapsed.as_nanos() as u64 }
+        Self {
+            header,
+            label: Label::here(),
+            results,
+            findings: [],
+            end,
+            elapsed_ns: elapsed.as_nanos() as u64,
+        }
     }
 }
 

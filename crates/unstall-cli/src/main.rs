@@ -9,6 +9,7 @@ mod connect;
 mod doctor;
 mod document;
 mod duration;
+mod emulated;
 mod examples;
 mod exit;
 mod explain;

@@ -24,11 +24,26 @@ pub(crate) fn of_stdout(color: When) -> Style {
         When::Never => ColorChoice::Never,
     }
     .write_global();
+    if !colours_come_out() {
+        ColorChoice::Never.write_global();
+    }
     Style {
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
         charset: charset(|name| env::var(name).ok(), cfg!(windows), console_shows_all()),
         width: width(terminal_size().map(|(Width(columns), _)| columns).or_else(columns)),
     }
+}
+
+/// Whether colour sequences are colours to the console. Windows' own console takes them for text until it is told, and before Windows 10
+/// it cannot be told.
+#[cfg(windows)]
+fn colours_come_out() -> bool {
+    !io::stdout().is_terminal() || anstyle_query::windows::enable_ansi_colors() != Some(false)
+}
+
+#[cfg(not(windows))]
+fn colours_come_out() -> bool {
+    true
 }
 
 /// Whether stdout is a console whose font has the characters of any language. The raster fonts of Windows' older consoles have those

@@ -2,6 +2,7 @@
 
 use crate::args::{self, When};
 use crate::document::{WaitAddress, WaitReport, WaitRow, to_json};
+use crate::emulated::Label;
 use crate::exit::Exit;
 use crate::output;
 use std::ffi::OsString;
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: &args::Wait, line: &[String]) -> Exit {
         let document = WaitReport::new(header, rows, end(report.end), report.elapsed);
         output::result(&to_json(&document), exit)
     } else {
+        Label::here().note();
         output::result(&in_words(&report, &wait), exit)
     };
     match arguments.command.split_first() {

@@ -172,6 +172,10 @@ fn a_profile_may_be_a_file_and_a_setting() {
     assert!(run.stderr.contains("unknown field `nam`"), "{}", run.stderr);
 }
 
+fn document_of(run: &Run) -> serde_json::Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
+}
+
 #[test]
 fn the_doctor_calls_emulated_what_a_lab_makes_and_measured_what_it_does_not() {
     if !is_root("the_doctor_calls_emulated_what_a_lab_makes_and_measured_what_it_does_not") {
@@ -181,7 +185,7 @@ fn the_doctor_calls_emulated_what_a_lab_makes_and_measured_what_it_does_not() {
     let doctor = ["--", program, "doctor", "--json", "--check", "target-reach", "127.0.0.1:9"];
     for (profile, label) in [("windows-11", "emulated"), ("linux", "measured")] {
         let run = lab(&[&["--profile", profile], &doctor[..]].concat());
-        let document: serde_json::Value = serde_json::from_str(&run.stdout).expect("one JSON document");
+        let document = document_of(&run);
         let findings = document["findings"].as_array().expect("findings");
         let labels: Vec<&str> = findings
             .iter()
@@ -190,6 +194,10 @@ fn the_doctor_calls_emulated_what_a_lab_makes_and_measured_what_it_does_not() {
             .filter(|label| ["emulated", "measured"].contains(label))
             .collect();
         assert!(!labels.is_empty() && labels.iter().all(|said| *said == label), "{profile}: {labels:?}");
+        let connect = lab(&["--profile", profile, "--", program, "connect", "--json", "127.0.0.1:9"]);
+        assert_eq!(document_of(&connect)["label"], label, "{profile}");
+        let text = lab(&["--profile", profile, "--", program, "connect", "127.0.0.1:9"]);
+        assert_eq!(text.stderr.contains("emulated"), label == "emulated", "{}", text.stderr);
     }
 }
 

@@ -12,7 +12,7 @@ use std::os::fd::AsFd as AsSocket;
 #[cfg(windows)]
 use std::os::windows::io::AsSocket;
 use std::time::{Duration, Instant};
-use unstall_core::outcome::{OsError, Outcome};
+use unstall_core::outcome::{Operation, OsError, Outcome, Platform, classify};
 use unstall_core::syn::{Prepared, SynRetransmissions};
 
 /// 127.0.0.1 and ::1.
@@ -45,6 +45,16 @@ pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) os_error: Option<OsError>,
     pub(crate) elapsed: Duration,
+}
+
+impl Ended {
+    /// What an error of another call than connect comes to, above all that descriptors are used up.
+    pub(crate) fn by(error: &io::Error) -> Self {
+        let os_error = error.raw_os_error().map(|code| OsError { operation: Operation::Socket, code });
+        let outcome = os_error
+            .map_or(Outcome::Unknown, |error| classify(Platform::CURRENT, error.operation, error.code));
+        Self { outcome, os_error, elapsed: Duration::ZERO }
+    }
 }
 
 /// One plain connect, as any program makes it: nothing is done about retransmissions.
@@ -130,14 +140,14 @@ pub(crate) struct Pair {
 impl Pair {
     /// Connects to a listener of our own and accepts. `Err` tells how the connect ended.
     pub(crate) fn connect(listener: &TcpListener, limit: Duration) -> Result<(Self, Ended), Ended> {
-        let unknown = Ended { outcome: Outcome::Unknown, os_error: None, elapsed: Duration::ZERO };
-        let address = listener.local_addr().map_err(|_| unknown)?;
+        let address = listener.local_addr().map_err(|error| Ended::by(&error))?;
         let (ended, client) = plain_connect(address, limit);
         let client = client.ok_or(ended)?;
-        let server = accept(listener, limit).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
-        leave_nothing(&client).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
+        let failed = |error: io::Error| Ended { elapsed: ended.elapsed, ..Ended::by(&error) };
+        let server = accept(listener, limit).map_err(failed)?;
+        leave_nothing(&client).map_err(failed)?;
         for end in [&client, &server] {
-            end.set_read_timeout(Some(limit)).map_err(|_| Ended { elapsed: ended.elapsed, ..unknown })?;
+            end.set_read_timeout(Some(limit)).map_err(failed)?;
         }
         Ok((Self { client, server }, ended))
     }
@@ -188,6 +198,14 @@ mod tests {
         }
         let waiting = unstall_sys::ports::time_wait().expect("no table");
         assert_eq!(waiting.get(&address), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lack_of_descriptors_is_known_as_one() {
+        let error = io::Error::from(rustix::io::Errno::MFILE);
+        assert_eq!(Ended::by(&error).outcome, Outcome::Exhausted);
+        assert_eq!(Ended::by(&io::ErrorKind::Other.into()).outcome, Outcome::Unknown);
     }
 
     #[test]

@@ -218,7 +218,7 @@ const fn advice(operation: Operation, outcome: Outcome) -> &'static str {
         (Outcome::Refused | Outcome::SelfConnected, _) => "start the server or correct the port",
         (Outcome::TimedOut, Operation::Resolve) => "check the name servers or allow more time",
         (Outcome::TimedOut, _) => "check the firewalls on the way and whether the server accepts connections",
-        (Outcome::Unreachable, _) => "check the address and this host's routes",
+        (Outcome::Unreachable, _) => "check the address, this host's routes, and firewalls",
         (Outcome::NotAvailable, Operation::ReadTable) => "what it would tell stays unknown",
         (Outcome::NotAvailable, _) => "use another address or the other address family",
         (Outcome::NotPermitted, Operation::ReadTable) => "run it as a user who may",

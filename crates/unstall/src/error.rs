@@ -319,13 +319,13 @@ fn advice(timeline: &Timeline) -> &'static str {
             "; somebody listens and resets each connection: look at that server"
         }
         Outcome::Refused | Outcome::SelfConnected => {
-            "; nobody listens there: start the server, or correct the port"
+            "; as a rule nobody listens there: start the server, correct the port, or look for a firewall that refuses"
         }
         Outcome::TimedOut if timeline.attempts.is_empty() => "; check the name servers, or allow more time",
         Outcome::TimedOut => {
             "; nothing answered: check firewalls and the server's accept queue, or allow more time"
         }
-        Outcome::Unreachable => "; check the address and this host's routes",
+        Outcome::Unreachable => "; check the address, this host's routes, and firewalls",
         Outcome::NotAvailable if timeline.attempts.iter().any(lacks_zone) => {
             "; a link-local address needs its zone, as in fe80::1%eth0"
         }
@@ -398,7 +398,7 @@ mod tests {
         let error = error("127.0.0.1:9", None, &[attempt("127.0.0.1:9", Outcome::Refused)], Outcome::Refused);
         assert_eq!(
             error.to_string(),
-            "cannot connect to 127.0.0.1:9: refused after 0.25 ms; nobody listens there: start the server, or correct the port"
+            "cannot connect to 127.0.0.1:9: refused after 0.25 ms; as a rule nobody listens there: start the server, correct the port, or look for a firewall that refuses"
         );
         assert_eq!(format!("{error:?}"), format!("ConnectError({error})"));
     }

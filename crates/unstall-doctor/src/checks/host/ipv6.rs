@@ -4,7 +4,7 @@ use crate::checks::{Check, Measured, not_exhausted};
 use crate::context::Context;
 use crate::findings::{Entry, Evidence, Finding, system};
 use crate::lookup::lookup;
-use crate::probe::{Pair, plain_connect};
+use crate::probe::{Ended, Pair, plain_connect};
 use crate::stats::{ns, show};
 use crate::wire;
 use schemars::JsonSchema;
@@ -50,6 +50,7 @@ impl Check for Ipv6 {
             Ok(listener) => {
                 Pair::connect(&listener, context.timeout()).map_or_else(|ended| ended, |(_, ended)| ended)
             }
+            Err(error) if Ended::by(&error).outcome == Outcome::Exhausted => Ended::by(&error),
             Err(_) => plain_connect(SocketAddr::new(LOOPBACK, port_without_listener()), context.timeout()).0,
         };
         not_exhausted([ended.outcome])?;

@@ -92,7 +92,14 @@ impl Check for Loopback {
 
 /// `None`: nothing can listen at this address, which for ::1 is the business of the check `ipv6`.
 fn family(context: &Context, address: IpAddr) -> Option<Family> {
-    let listener = TcpListener::bind((address, 0)).ok()?;
+    let listener = match TcpListener::bind((address, 0)) {
+        Ok(listener) => listener,
+        Err(error) => {
+            let Ended { outcome, os_error, .. } = Ended::by(&error);
+            let lacks = outcome == Outcome::Exhausted;
+            return lacks.then_some(Family { address, outcome, os_error, connect: None, exchange: None });
+        }
+    };
     let mut ended = Ended { outcome: Outcome::Connected, os_error: None, elapsed: Duration::ZERO };
     let mut connects = Vec::new();
     let mut last = None;

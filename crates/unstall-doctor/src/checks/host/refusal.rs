@@ -118,11 +118,13 @@ struct Probe {
 impl Probe {
     /// The first connect, and two more if it is slow. Three that take seconds tell as much as a hundred.
     fn first(context: &Context, address: IpAddr) -> Self {
-        let last = Ended { outcome: Outcome::NotAvailable, os_error: None, elapsed: Duration::ZERO };
+        let closed = ClosedPort::at(address);
+        let not_available = Ended { outcome: Outcome::NotAvailable, os_error: None, elapsed: Duration::ZERO };
+        let exhausted = closed.as_ref().err().map(Ended::by).filter(|by| by.outcome == Outcome::Exhausted);
         let mut probe = Self {
             address,
-            closed: ClosedPort::at(address).ok(),
-            last,
+            closed: closed.ok(),
+            last: exhausted.unwrap_or(not_available),
             refused: Vec::new(),
             without_retransmission: Vec::new(),
             one_retransmission: Vec::new(),

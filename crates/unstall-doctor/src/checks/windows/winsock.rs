@@ -33,8 +33,8 @@ pub(in crate::checks) struct Entry {
     of_windows: Option<bool>,
 }
 
-/// The libraries of providers that Windows ships, all in its System32 folder (read in catalogues that were published with problem
-/// reports): TCP/IP and Unix sockets, Bluetooth, Hyper-V, infrared, multicast, QoS.
+/// The libraries of providers that Windows ships, all in its System32 folder, by their names as they are generally known; no list of
+/// Microsoft's was found. TCP/IP and Unix sockets, Bluetooth, Hyper-V, infrared, multicast, QoS.
 const OF_WINDOWS: [&str; 8] = [
     "mswsock.dll",
     "wshbth.dll",
