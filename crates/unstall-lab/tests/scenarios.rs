@@ -32,7 +32,7 @@ fn left_out(why: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
     if let Some(path) = std::env::var_os("UNSTALL_LEFT_OUT") {
         let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        let _ = file.and_then(|mut file| writeln!(file, "{line}"));
+        let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     }
 }
 

@@ -104,10 +104,11 @@ static void deadlines(void) {
     CHECK(close_socket(connected) == 0);
     CHECK(unstall_connect_until("127.0.0.1", open_port, NULL, 0, &connected) == UNSTALL_STATUS_OK);
     CHECK(close_socket(connected) == 0);
-    /* Nobody can resolve a name in no time. */
-    CHECK(unstall_connect_until("no-such-host.invalid", open_port, NULL, 1, &connected) == UNSTALL_STATUS_TIMED_OUT);
+    /* A moment that is over. A resolver that answers at once, from a file, may still be heard. */
+    unstall_status status = unstall_connect_until("no-such-host.invalid", open_port, NULL, 1, &connected);
+    CHECK(status == UNSTALL_STATUS_TIMED_OUT || status == UNSTALL_STATUS_NO_NAME);
     CHECK(connected == UNSTALL_INVALID_SOCKET);
-    CHECK(unstall_last_os_error() == 0);
+    CHECK(status != UNSTALL_STATUS_TIMED_OUT || unstall_last_os_error() == 0);
 }
 
 static void arguments_that_make_no_sense(void) {

@@ -19,7 +19,7 @@ pub(crate) fn left_out(test: &str, why: &str) {
     eprintln!("{line}");
     if let Some(path) = std::env::var_os("UNSTALL_LEFT_OUT") {
         let file = OpenOptions::new().create(true).append(true).open(path);
-        let written = file.and_then(|mut file| writeln!(file, "{line}"));
+        let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
         written.expect("the file that UNSTALL_LEFT_OUT names can be written");
     }
 }
