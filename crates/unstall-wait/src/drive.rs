@@ -47,7 +47,7 @@ async fn drive(
                 let watched: Vec<SocketAddr> = plan.watched().flat_map(|id| addresses(&rows[id])).collect();
                 let look = watch::look(&watched);
                 let then = start.elapsed();
-                let listening = look.as_ref().map(|look| |id: usize| look.anybody(&addresses(&rows[id])));
+                let listening = look.as_ref().map(|look| |id: usize| look.anybody(addresses(&rows[id])));
                 plan.looked(then, then.saturating_sub(now), listening);
             }
             // Nothing else can happen: plain sleep costs less and is as exact.
@@ -83,6 +83,6 @@ async fn first_or_timer<F: Future<Output = (usize, Seen, Duration)>>(
 }
 
 /// The addresses of a target's last try.
-fn addresses(row: &TargetReport) -> Vec<SocketAddr> {
-    row.last.iter().flat_map(|seen| &seen.addresses).map(|&(address, _)| address).collect()
+fn addresses(row: &TargetReport) -> impl Iterator<Item = SocketAddr> {
+    row.last.iter().flat_map(|seen| &seen.addresses).map(|&(address, _)| address)
 }

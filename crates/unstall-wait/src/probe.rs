@@ -109,10 +109,7 @@ fn from_timeline(timeline: &Timeline) -> Seen {
             addresses.push((attempt.address, Answer::Failed(attempt.outcome)));
         }
     }
-    let no_addresses = match &timeline.resolution {
-        Some(resolution) => resolution.failure,
-        None => None,
-    };
+    let no_addresses = timeline.resolution.as_ref().and_then(|resolution| resolution.failure);
     Seen { addresses, no_addresses }
 }
 
@@ -219,10 +216,7 @@ async fn http(stream: &mut Async<TcpStream>, target: &Target, path: &str) -> Ans
             _ => return Answer::NotHttp,
         }
         match status(&answer) {
-            Some(Ok(status @ 200..=399)) => {
-                let _ = status;
-                return Answer::Up;
-            }
+            Some(Ok(200..=399)) => return Answer::Up,
             Some(Ok(status)) => return Answer::Status(status),
             Some(Err(())) => return Answer::NotHttp,
             None => {}

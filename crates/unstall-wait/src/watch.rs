@@ -45,11 +45,11 @@ fn many(addresses: &[SocketAddr]) -> Option<Look> {
 
 impl Look {
     /// Whether a connect to one of the addresses would find a listener.
-    pub(crate) fn anybody(&self, addresses: &[SocketAddr]) -> bool {
-        addresses.iter().any(|address| match self {
-            Self::Few(found) => found.contains(address),
+    pub(crate) fn anybody(&self, addresses: impl IntoIterator<Item = SocketAddr>) -> bool {
+        addresses.into_iter().any(|address| match self {
+            Self::Few(found) => found.contains(&address),
             Self::Many(ports) => {
-                ports.get(&address.port()).is_some_and(|table| listener::reaches(table, *address).is_some())
+                ports.get(&address.port()).is_some_and(|table| listener::reaches(table, address).is_some())
             }
         })
     }
