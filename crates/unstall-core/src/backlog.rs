@@ -35,8 +35,19 @@ pub const FIRST_LOOK: Duration = Duration::from_millis(2);
 pub const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
 /// While the first socket is left to the OS, which sends its SYN again for the first time: 1.00 to 1.03 s after the first one (measured),
-/// up to 1.07 s where 2,000 do so at once. It begins early because a crowd that finds room just before would miss its turn then.
+/// up to 1.07 s where 2,000 do so at once. It begins early because a crowd that finds room just before would miss its turn then. Where
+/// the OS tells whether it has sent it, that counts instead of the end.
 const REPETITION: Window = window(920, 1080);
+
+/// The time between two looks from then on until a crowd has passed: what the OS default connects by its own SYN must not be
+/// found much later.
+const CLOSE_LOOK: Duration = Duration::from_millis(12);
+
+/// How long after the start of [`REPETITION`] the looks are that close.
+const CROWD: Duration = Duration::from_millis(250);
+
+/// When the OS sends the SYN of the first socket again, at the earliest.
+const REPEATED: Duration = Duration::from_millis(1000);
 
 /// How often an unanswered attempt is made afresh because there is room; after that its socket is the OS's.
 pub const MAX_FRESH: u32 = 8;
@@ -119,6 +130,10 @@ pub struct Situation {
     pub elapsed: Duration,
     /// How many tries of this address were made, this one included.
     pub tries: u32,
+    /// Whether the OS has sent the SYN of this socket again. `None`: it does not tell, or was not asked.
+    pub repeated: Option<bool>,
+    /// If the queue is full but being drained: when it is this connect's turn among those of its process.
+    pub turn: Option<Duration>,
     /// How long a listener is tried, since the first try. Zero: never again.
     pub budget: Duration,
     /// How much time is left to the caller's limit. `None`: there is none.
@@ -177,7 +192,9 @@ pub fn decide(situation: &Situation) -> Decision {
             Some(at) if at <= budget => Decision::Again { after: at.saturating_sub(elapsed) },
             _ => Decision::Final,
         },
-        (Seen::Silence, Listening::No | Listening::Full) => Decision::Look { after: next_look(situation) },
+        (Seen::Silence, Listening::No | Listening::Full) => {
+            Decision::Look { after: situation.turn.unwrap_or_else(|| next_look(situation)) }
+        }
         (Seen::Silence, Listening::Room) => match until_repeated(situation) {
             Some(after) => Decision::Look { after },
             None => Decision::Again { after: Duration::ZERO },
@@ -203,10 +220,18 @@ fn next_look(situation: &Situation) -> Duration {
     pause(situation.tries, situation.elapsed, situation.jitter)
 }
 
+/// Whether [`Situation::repeated`] makes a difference, so that a caller need not ask the OS for nothing.
+pub fn wants_repeated(tries: u32, elapsed: Duration) -> bool {
+    tries <= 1 && (REPETITION.0..REPETITION.1).contains(&elapsed)
+}
+
 /// A quarter of the time that has passed, within its bounds; for a fresh try that missed the room that was there 4, 8, 16 ... ms, since
 /// the queue is being drained and the crowd is to thin out. Times 0.5 to 1.5.
 fn pause(tries: u32, elapsed: Duration, jitter: f64) -> Duration {
-    let pause = if tries <= 1 {
+    let since = elapsed.checked_sub(REPETITION.0);
+    let pause = if tries <= 1 && since.is_some_and(|since| since < CROWD) {
+        CLOSE_LOOK
+    } else if tries <= 1 {
         (elapsed / 4).clamp(FIRST_LOOK, LONGEST_LOOK)
     } else {
         (FIRST_LOOK * (1 << (tries - 1).min(7))).min(LONGEST_LOOK * 2)
@@ -216,10 +241,12 @@ fn pause(tries: u32, elapsed: Duration, jitter: f64) -> Duration {
 
 /// The time until the first socket's own repetition of its SYN has been answered, if that is about to come or under way.
 fn until_repeated(situation: &Situation) -> Option<Duration> {
-    let (from, to) = REPETITION;
-    let comes = situation.tries <= 1 && (from..to).contains(&situation.elapsed);
+    let Situation { elapsed, jitter, .. } = *situation;
+    let comes = wants_repeated(situation.tries, elapsed) && situation.repeated != Some(true);
     // Not all at once, or a crowd whose SYNs were dropped would fill the queue in one moment.
-    comes.then(|| pause(1, situation.elapsed, situation.jitter) / 4 + to.saturating_sub(situation.elapsed))
+    let pause = pause(1, elapsed, jitter);
+    let end = if situation.repeated.is_some() { REPEATED } else { REPETITION.1 };
+    comes.then(|| pause + end.saturating_sub(elapsed))
 }
 
 /// The next moment of [`BLIND`].

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 use unstall_core::backlog::{
     BLIND, DOUBT, Decision, FIRST_LOOK, LONGEST_LOOK, Listening, MAX_FRESH, PATIENCE, REFUSED, Seen,
-    Situation, decide, first_look,
+    Situation, decide, first_look, wants_repeated,
 };
 
 const fn ms(ms: u64) -> Duration {
@@ -32,6 +32,8 @@ fn situation(seen: Seen, listening: Listening) -> Situation {
         listening,
         elapsed: us(60),
         tries: 1,
+        repeated: None,
+        turn: None,
         budget: PATIENCE,
         left: None,
         jitter: 0.5,
@@ -75,6 +77,47 @@ fn the_first_socket_is_not_closed_while_its_own_repetition_comes() {
             Decision::Again { after: Duration::ZERO },
             "a later socket's comes at another time"
         );
+    }
+}
+
+/// Where the OS tells whether it has sent that SYN, nobody waits for longer: one that found the queue full will not be answered.
+#[test]
+fn a_first_socket_whose_repetition_was_dropped_is_made_afresh() {
+    let at = |elapsed, repeated| {
+        let room = situation(Seen::Silence, Listening::Room);
+        decide(&Situation { elapsed: ms(elapsed), repeated: Some(repeated), ..room })
+    };
+    assert_eq!(at(1010, true), Decision::Again { after: Duration::ZERO });
+    let looks = |decision| matches!(decision, Decision::Look { after } if after <= ms(18));
+    assert!(looks(at(1000, false)), "{:?}", at(1000, false));
+    assert!(looks(at(1079, false)), "{:?}", at(1079, false));
+    let early = at(940, false);
+    assert!(
+        matches!(early, Decision::Look { after } if after > ms(60)),
+        "not before it can have been sent: {early:?}"
+    );
+    assert_eq!([999, 1500].map(|at| wants_repeated(1, ms(at))), [true, false]);
+    assert!(!wants_repeated(2, ms(1000)), "a later socket's comes at another time");
+}
+
+/// Around that moment the queue is looked at more often: what the OS default finds drained then is found so at about the same time.
+#[test]
+fn looks_are_close_around_the_os_s_own_moment() {
+    let next = |elapsed, tries| {
+        let full = Situation { elapsed: ms(elapsed), tries, ..situation(Seen::Silence, Listening::Full) };
+        let Decision::Look { after } = decide(&full) else { panic!("{full:?}") };
+        after
+    };
+    assert_eq!([900, 920, 1169, 1170].map(|at| next(at, 1)), [ms(100), ms(12), ms(12), ms(100)]);
+}
+
+/// While a queue is being drained those of one process who find it full come back in turn, and not when their own pause is over.
+#[test]
+fn a_turn_goes_before_the_pause() {
+    let turn = Some(us(150));
+    let full = Situation { elapsed: ms(60), turn, ..situation(Seen::Silence, Listening::Full) };
+    for tries in [1, 2, 5] {
+        assert_eq!(decide(&Situation { tries, ..full }), Decision::Look { after: us(150) });
     }
 }
 
@@ -178,17 +221,23 @@ fn looks_grow_apart() {
 }
 
 fn any_situation() -> impl Strategy<Value = Situation> {
-    let numbers = (0_u64..3_000_000, 1_u32..20, 0_u64..3_000, prop::option::of(0_u64..3_000), 0.0..1.0);
+    let left = prop::option::of(0_u64..3_000);
+    let turn = prop::option::of(0_u64..100_000);
+    let numbers = (0_u64..3_000_000, 1_u32..20, 0_u64..3_000, left, 0.0..1.0, any::<Option<bool>>(), turn);
     (prop::sample::select(&ALL_SEEN[..]), prop::sample::select(&ALL_LISTENING[..]), any::<bool>(), numbers)
-        .prop_map(|(seen, listening, local, (elapsed, tries, budget, left, jitter))| Situation {
-            seen,
-            local,
-            listening,
-            elapsed: us(elapsed),
-            tries,
-            budget: ms(budget),
-            left: left.map(ms),
-            jitter,
+        .prop_map(|(seen, listening, local, (elapsed, tries, budget, left, jitter, repeated, turn))| {
+            Situation {
+                seen,
+                local,
+                listening,
+                elapsed: us(elapsed),
+                tries,
+                repeated,
+                turn: turn.map(us),
+                budget: ms(budget),
+                left: left.map(ms),
+                jitter,
+            }
         })
 }
 

@@ -148,6 +148,21 @@ mod in_a_namespace {
         });
     }
 
+    /// The kernel's own time-out is one second, and its clock may strike 72 ms later where it ticks 100 times a second.
+    #[test]
+    fn whether_the_syn_was_sent_again_is_told() {
+        with_network("whether_the_syn_was_sent_again_is_told", || {
+            let full = Full::new(V4);
+            let mut set = AttemptSet::new();
+            assert!(start(&mut set, 0, full.address, LOCAL).is_none());
+            let told = |repeated| cfg!(not(unstall_portable)).then_some(repeated);
+            assert_eq!(set.syn_repeated(0), told(false));
+            assert!(set.wait(Some(Duration::from_millis(1500))).unwrap().is_none());
+            assert_eq!(set.syn_repeated(0), told(true));
+            assert_eq!(set.syn_repeated(1), None, "there is none of that name");
+        });
+    }
+
     #[test]
     fn a_peer_that_is_gone_by_now_does_not_make_the_connect_fail() {
         with_network("a_peer_that_is_gone_by_now_does_not_make_the_connect_fail", || {

@@ -91,7 +91,7 @@ fn run(heat: &mut Heat<TcpStream>, connector: &Connector, sockets: &mut AttemptS
                 }
             }
             (Step::Look(id), _) => {
-                if let Some(closing) = heat.look(id) {
+                if let Some(closing) = heat.look(id, || sockets.syn_repeated(id)) {
                     match sockets.give_up(id) {
                         Some(result) => heat.attempt_ended(id, result),
                         None => heat.closed(id, closing),

@@ -165,10 +165,10 @@ impl<S: Stream> Heat<S> {
     }
 
     /// Looks at an attempt that is still unanswered. `Some`: the driver closes it, if it has still not ended, and says so by
-    /// [`closed`](Self::closed).
-    pub(crate) fn look(&mut self, id: AttemptId) -> Option<Closing> {
+    /// [`closed`](Self::closed). `repeated` tells whether the OS has sent its SYN again.
+    pub(crate) fn look(&mut self, id: AttemptId, repeated: impl FnOnce() -> Option<bool>) -> Option<Closing> {
         self.looks.retain(|(of, _)| *of != id);
-        let decision = self.retries.silent(&self.tries(id));
+        let decision = self.retries.silent(&self.tries(id), repeated);
         match decision {
             Silent::LeaveAlone => None,
             Silent::LookIn(after) => {

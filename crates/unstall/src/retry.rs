@@ -9,6 +9,7 @@ use std::time::Duration;
 use unstall_core::backlog::{self, Decision, Listening, Seen, Situation};
 use unstall_core::outcome::Outcome;
 use unstall_core::resend::{Next, Schedule};
+use unstall_sys::listeners::Place;
 use unstall_sys::{Error, host, listeners};
 
 /// Whether a full accept queue refuses here, so that a refusal has to be looked into. It does on Windows (KB113576), and where that is
@@ -77,6 +78,13 @@ pub(crate) enum Silent {
     Close(Closing),
 }
 
+/// What is known of an attempt that is unanswered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    repeated: Option<bool>,
+    turn: Option<Duration>,
+}
+
 /// An attempt that has ended is made again, so long from now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Again {
@@ -114,7 +122,8 @@ impl Retries {
         self.resend.filter(|_| !local).map(|schedule| schedule.lasts(before))
     }
 
-    pub(crate) fn silent(&self, tries: &Tries) -> Silent {
+    /// `repeated` tells whether the OS has sent the SYN again.
+    pub(crate) fn silent(&self, tries: &Tries, repeated: impl FnOnce() -> Option<bool>) -> Silent {
         if !tries.local {
             let Some(schedule) = self.resend else { return Silent::LeaveAlone };
             return match schedule.next(tries.count - 1, tries.elapsed) {
@@ -126,7 +135,9 @@ impl Retries {
         if tries.elapsed >= self.budget {
             return Silent::LeaveAlone;
         }
-        match self.decide(Seen::Silence, listeners::queue(tries.address).listening, tries) {
+        let repeated = if backlog::wants_repeated(tries.count, tries.elapsed) { repeated() } else { None };
+        let Place { queue, turn } = listeners::place(tries.address);
+        match self.decide(Seen::Silence, queue.listening, tries, Known { repeated, turn }) {
             Decision::Final => Silent::LeaveAlone,
             Decision::Look { after } => Silent::LookIn(after),
             Decision::Again { .. } => Silent::Close(Closing::Afresh(Reason::BacklogRetry)),
@@ -151,19 +162,21 @@ impl Retries {
             Seen::Refused => listeners::queue_after_refusal(tries.address).listening,
             _ => Listening::Unknown,
         };
-        match self.decide(seen, listening, tries) {
+        match self.decide(seen, listening, tries, Known::default()) {
             Decision::Again { after } => Some(Again { after, reason: Reason::BacklogRetry }),
             Decision::Final | Decision::Look { .. } => None,
         }
     }
 
-    fn decide(&self, seen: Seen, listening: Listening, tries: &Tries) -> Decision {
+    fn decide(&self, seen: Seen, listening: Listening, tries: &Tries, known: Known) -> Decision {
         backlog::decide(&Situation {
             seen,
             local: tries.local,
             listening,
             elapsed: tries.elapsed,
             tries: tries.count,
+            repeated: known.repeated,
+            turn: known.turn,
             budget: self.budget,
             left: tries.left,
             jitter: jitter(),

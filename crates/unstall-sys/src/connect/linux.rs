@@ -3,7 +3,7 @@
 use super::unix::Mode;
 use crate::addresses::is_own;
 use crate::ports;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 use std::mem::size_of;
@@ -27,6 +27,29 @@ pub(super) fn look(socket: &OwnedFd) -> Option<Result<bool, Errno>> {
         Err(errno) => Err(errno),
     })
 }
+
+/// Whether the SYN of a connect that is under way has been sent again.
+pub(super) fn syn_repeated(socket: BorrowedFd<'_>) -> Option<bool> {
+    // The fields come in the order of their age, so the first ones are all that is asked for.
+    let mut info = [0_u8; 4];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the descriptor is open for the whole call, and the pointers are those of `info` and of its length, which outlive it.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    // struct tcp_info in include/uapi/linux/tcp.h: state, ca_state, retransmits.
+    let [state, _, retransmits, _] = info;
+    (result == 0 && length as usize == info.len() && state == SYN_SENT).then_some(retransmits > 0)
+}
+
+/// TCP_SYN_SENT of `include/net/tcp_states.h`.
+const SYN_SENT: u8 = 2;
 
 /// The kernel has answered that it does not know the option.
 static UNKNOWN_OPTION: AtomicBool = AtomicBool::new(cfg!(unstall_no_port_range));

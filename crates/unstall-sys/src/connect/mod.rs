@@ -5,9 +5,9 @@
 //! Each platform file offers the items that this module wraps, with the same names:
 //!
 //! - `connect_blocking(SocketAddr, Options, Option<Duration>) -> (Prepared, Result<TcpStream, Error>)`;
-//! - `AttemptSet<K>` with `new`, `start`, `wait`, `cancel`, `len`;
+//! - `AttemptSet<K>` with `new`, `start`, `wait`, `cancel`, `give_up`, `syn_repeated`, `len`;
 //! - `prepare(SocketRef, SocketAddr, SynRetransmissions) -> Prepared`;
-//! - on Unix `begin`, `look` and `Pending` with `finish`, for a reactor of somebody else's; on Windows `begin` and `Connecting`,
+//! - on Unix `begin`, `look`, `syn_repeated` and `Pending` with `finish`, for a reactor of somebody else's; on Windows `begin` and `Connecting`,
 //!   which needs no reactor: those poll a socket for readiness, and a connect that is only polled needs SO_ERROR to tell its end.
 //!
 //! What every platform promises:
@@ -194,6 +194,12 @@ pub fn look(stream: SocketRef<'_>) -> Result<Option<bool>, Error> {
     imp::look(stream)
 }
 
+/// Whether the OS has sent the SYN of a connect that is under way again; `None`: it does not tell. Linux does (TCP_INFO).
+#[cfg(unix)]
+pub fn syn_repeated(stream: SocketRef<'_>) -> Option<bool> {
+    platform::syn_repeated(stream)
+}
+
 /// What has become of the server's end of a connection within this host: where its queue was full it may not know of it. Asks the
 /// kernel about the one connection (Linux; some 10 us).
 #[cfg(unix)]
@@ -294,6 +300,11 @@ impl<K: Copy + Eq> AttemptSet<K> {
     /// closed, or was not in the set.
     pub fn give_up(&mut self, key: K) -> Option<Result<TcpStream, Error>> {
         self.0.give_up(key)
+    }
+
+    /// Whether the OS has sent the SYN of a pending attempt again; `None`: it does not tell. Linux does (TCP_INFO).
+    pub fn syn_repeated(&self, key: K) -> Option<bool> {
+        self.0.syn_repeated(key)
     }
 
     /// How many attempts are pending.

@@ -1,7 +1,7 @@
 //! Any Unix: a socket gets its flags by calls of their own, and a self-connect is detected, not prevented.
 
 use super::unix::Mode;
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::net::SocketAddr;
@@ -25,6 +25,11 @@ pub(super) fn open(family: AddressFamily, mode: Mode) -> Result<OwnedFd, Errno> 
 
 /// No one call tells it on every system: poll has to.
 pub(super) fn look(_socket: &OwnedFd) -> Option<Result<bool, Errno>> {
+    None
+}
+
+/// Nobody tells.
+pub(super) fn syn_repeated(_socket: BorrowedFd<'_>) -> Option<bool> {
     None
 }
 

@@ -117,6 +117,11 @@ impl<K: Copy + Eq> AttemptSet<K> {
         }
     }
 
+    pub(super) fn syn_repeated(&self, key: K) -> Option<bool> {
+        let (_, attempt) = self.pending.iter().find(|(pending, _)| *pending == key)?;
+        platform::syn_repeated(attempt.socket.as_fd())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.pending.len()
     }

@@ -284,6 +284,12 @@ impl<K: Copy + Eq> AttemptSet<K> {
         attempt.has_ended().then(|| attempt.finish())
     }
 
+    /// Windows answers every SYN within this host, so nobody needs to know.
+    #[expect(clippy::unused_self, reason = "the contract is that of unix.rs")]
+    pub(super) fn syn_repeated(&self, _key: K) -> Option<bool> {
+        None
+    }
+
     pub(super) fn len(&self) -> usize {
         self.pending.len()
     }

@@ -95,6 +95,17 @@ pub fn peers(port: u16) -> Result<Peers, Error> {
 /// For how long a look-up is shared by the connects of this process. Short against every pause of `unstall_core::backlog`.
 const BELIEVED: Duration = Duration::from_millis(2);
 
+/// How old a look-up must be before it is made again because all places in the queue have been given away: a server takes a
+/// connection in tens of microseconds, and that is also what a look-up takes.
+const REREAD: Duration = Duration::from_micros(100);
+
+/// How long after a look-up that showed room a full queue is still thought to be on its way to be drained.
+const DRAINING: Duration = Duration::from_millis(20);
+
+/// The time between the turns of two connects that found no room in a queue that is being drained: about what a local connect and its
+/// accept take together (measured: 30 to 60 us on two processors).
+const PACE: Duration = Duration::from_micros(50);
+
 /// What a connect to one address would find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
@@ -104,6 +115,15 @@ pub struct Queue {
     pub waiting: Option<u32>,
     /// How many may wait. `None`: nobody listens, or the OS does not tell.
     pub backlog: Option<u32>,
+}
+
+/// What [`place`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// As [`queue`] has it; full also if all places in it have been promised to others.
+    pub queue: Queue,
+    /// If it is full but being drained: when it is this connect's turn to look again.
+    pub turn: Option<Duration>,
 }
 
 impl Queue {
@@ -127,19 +147,35 @@ impl Queue {
         };
         Self { listening, waiting: shown.waiting, backlog: shown.backlog }
     }
+
+    /// How many more connections fit. 0 where that is not known.
+    fn places(table: &[Listener], destination: SocketAddr) -> u64 {
+        let Some(best) = listener::reaches(table, destination) else { return 0 };
+        let same = table.iter().filter(|listener| listener.address == best.address);
+        same.filter_map(|listener| {
+            Some(listener.room(Platform::CURRENT)?.saturating_sub(u64::from(listener.waiting?)))
+        })
+        .sum()
+    }
 }
 
 /// What a connect to `destination`, an address of this host, would find now. At most 2 ms old: connects that look at the same time
 /// share one look-up of the table, which takes some tens of microseconds. Where it takes longer (Linux without sock_diag, whose
 /// /proc/net/tcp lists all connections, and no backlog) nothing is known.
 pub fn queue(destination: SocketAddr) -> Queue {
-    static RECENT: Mutex<Recent<Option<Vec<Listener>>>> = Mutex::new(Recent::new());
-    let port = destination.port();
+    with_recent(|recent| recent.get(destination.port(), Instant::now(), BELIEVED).queue(destination))
+}
+
+/// [`queue`] for a connect that will take the room if there is some. What was read is given to as many connects as there were places;
+/// to the others the queue is full, and after [`REREAD`] it is read again. So a crowd does not send more SYNs than the queue can hold.
+pub fn place(destination: SocketAddr) -> Place {
+    with_recent(|recent| recent.place(destination, Instant::now()))
+}
+
+fn with_recent<T>(look: impl FnOnce(&mut Recent) -> T) -> T {
+    static RECENT: Mutex<Recent> = Mutex::new(Recent::new(|port| imp::quickly(port).ok()));
     // The lock is held while the table is read: whoever waits for it wants the same answer.
-    let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let read = || imp::quickly(port).ok();
-    let table = recent.get(port, Instant::now(), BELIEVED, read);
-    table.as_ref().map_or(Queue::UNKNOWN, |table| Queue::of(table, destination))
+    look(&mut RECENT.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Whether a look at the table takes no longer than a connect. Not under Wine: it looks through every process for the owners of

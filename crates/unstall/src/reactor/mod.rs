@@ -255,7 +255,7 @@ async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector, mut 
                 }
             }
             (Step::Look(id), _) => {
-                if let Some(closing) = heat.look(id) {
+                if let Some(closing) = heat.look(id, || syn_repeated(&field, id)) {
                     match give_up(&mut field, id) {
                         Some(result) => heat.attempt_ended(id, result),
                         None => heat.closed(id, closing),
@@ -269,6 +269,11 @@ async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector, mut 
             (Step::Race(Action::Done(end)), _) => return end,
         }
     }
+}
+
+/// Whether the OS has sent the SYN of an attempt again.
+fn syn_repeated<R: Reactor>(field: &Field<R>, id: AttemptId) -> Option<bool> {
+    field.iter().find(|runner| runner.id == id)?.connecting.syn_repeated()
 }
 
 /// Closes an attempt, unless it has just ended.

@@ -46,6 +46,11 @@ impl<R: Reactor> Connecting<R> {
         Poll::Ready(ended.and_then(|()| stream.ok_or_else(|| Error::self_connected(self.address))))
     }
 
+    /// Whether the OS has sent its SYN again.
+    pub(super) fn syn_repeated(&self) -> Option<bool> {
+        connect::syn_repeated(self.stream.as_ref()?.as_fd())
+    }
+
     /// Its end, if it has come by now, whether or not the reactor knows.
     pub(super) fn is_over(&mut self) -> Option<Result<R::Stream, Error>> {
         let stream = self.stream.take()?;

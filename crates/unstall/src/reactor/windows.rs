@@ -64,6 +64,12 @@ impl<R: Reactor> Connecting<R> {
         }))
     }
 
+    /// Windows answers every SYN within this host, so nobody needs to know.
+    #[expect(clippy::unused_self, reason = "the contract is that of unix.rs")]
+    pub(super) fn syn_repeated(&self) -> Option<bool> {
+        None
+    }
+
     /// Its end, if it has come by now.
     pub(super) fn is_over(&mut self) -> Option<Result<R::Stream, Error>> {
         match self.poll(&mut Context::from_waker(Waker::noop())) {
