@@ -5,6 +5,7 @@ use crate::heat::{self, Why};
 use crate::retry::Retries;
 use crate::{ConnectError, Family, Prepared, SynRetransmissions, Target, Timeline};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use unstall_core::race::Candidate;
 use unstall_core::{backlog, locality, race};
@@ -36,6 +37,8 @@ pub struct Connector {
     backlog_retry: Duration,
     nodelay: bool,
     family: Family,
+    /// The answer of whoever has resolved the name.
+    addresses: Option<Arc<[SocketAddr]>>,
 }
 
 impl Default for Connector {
@@ -49,6 +52,7 @@ impl Default for Connector {
             backlog_retry: backlog::PATIENCE,
             nodelay: true,
             family: Family::default(),
+            addresses: None,
         }
     }
 }
@@ -135,6 +139,34 @@ impl Connector {
         self
     }
 
+    /// The addresses of the target, for whoever has resolved it already: the OS is not asked, and the name is only what the
+    /// timeline and errors call them. They are raced in this order, families interleaved after the first.
+    ///
+    /// Default: none; the OS is asked.
+    ///
+    /// ```
+    /// use std::net::SocketAddr;
+    /// use unstall::Connector;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = unstall::testing::v4_only()?;
+    /// # let port = server.port();
+    /// let addresses = [SocketAddr::from(([127, 0, 0, 1], port))];
+    /// let stream = Connector::new().addresses(addresses).connect(("db.example", port))?;
+    /// assert_eq!(stream.peer_addr()?, addresses[0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn addresses(mut self, addresses: impl Into<Vec<SocketAddr>>) -> Self {
+        self.addresses = Some(addresses.into().into());
+        self
+    }
+
+    /// What the OS need not be asked for.
+    pub(crate) fn known_addresses(&self) -> Option<Vec<SocketAddr>> {
+        self.addresses.as_deref().map(Vec::from)
+    }
+
     /// Connects to `target` and blocks until the connect is over. See [`connect`](crate::connect) for what a target is.
     ///
     /// The stream is blocking and closed in programs that this one starts.
@@ -200,6 +232,9 @@ impl Connector {
 
     /// The address, if the target is one and may be tried, so that there is nothing to race.
     pub(crate) fn only_address(&self, target: &Target) -> Option<SocketAddr> {
+        if self.addresses.is_some() {
+            return None;
+        }
         target.address().filter(|&address| self.family.allows(address))
     }
 

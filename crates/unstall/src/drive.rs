@@ -11,7 +11,10 @@ use unstall_sys::{Error, resolve};
 /// Resolves the target and races its addresses.
 pub(crate) fn race(connector: &Connector, target: Target) -> Raced {
     let start = Instant::now();
-    let resolved = resolve::resolve(&target, connector.race_config().deadline);
+    let resolved = match connector.known_addresses() {
+        Some(addresses) => Ok(addresses),
+        None => resolve::resolve(&target, connector.race_config().deadline),
+    };
     let mut heat = Heat::new(connector, target, start, resolved);
     let end = run(&mut heat, connector, &mut AttemptSet::new());
     heat.ended(end)

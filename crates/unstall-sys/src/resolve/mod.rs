@@ -4,7 +4,7 @@
 //! | name | addresses | asked |
 //! |---|---|---|
 //! | an address | itself, its zone resolved | nobody |
-//! | `localhost` | the OS's answer, completed with ::1 or 127.0.0.1 where it has none of that family | the resolver, for at most 50 ms |
+//! | `localhost` | the OS's answer, completed with ::1 or 127.0.0.1 where it has none of that family | the resolver, for at most 50 ms; on Linux the hosts file alone, where it has the name and comes first |
 //! | `localhost.`, `x.localhost` | ::1 and 127.0.0.1, in the order that the OS gives them | nobody (RFC 6761 section 6.3) |
 //! | any other | the OS's answer | the resolver |
 //!
@@ -22,6 +22,8 @@
 //! - `interface_index(&str) -> Option<u32>`.
 
 mod helper;
+#[cfg(all(target_os = "linux", not(unstall_portable)))]
+mod hosts;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -102,6 +104,26 @@ pub fn resolve_detailed(target: &Target, limit: Option<Duration>) -> Result<Answ
     }
 }
 
+/// Whether [`resolve`] answers at once, without asking anybody who could take long: an address, a name below `localhost`, and on
+/// Linux `localhost` itself where the hosts file has it and is read before anything else.
+pub fn is_immediate(target: &Target) -> bool {
+    match target.host() {
+        Host::Name(name) if **name == *"localhost" => localhost_is_immediate(),
+        Host::Name(name) => is_localhost_name(name),
+        _ => true,
+    }
+}
+
+#[cfg(all(target_os = "linux", not(unstall_portable)))]
+fn localhost_is_immediate() -> bool {
+    hosts::answer_localhost()
+}
+
+#[cfg(not(all(target_os = "linux", not(unstall_portable))))]
+fn localhost_is_immediate() -> bool {
+    false
+}
+
 /// What the OS's resolver itself answers for a name, whatever the name: what programs get that have no rule for `localhost`.
 ///
 /// # Errors
@@ -145,7 +167,9 @@ impl Answer {
 
 fn localhost(port: u16, limit: Option<Duration>) -> Answer {
     let patience = limit.map_or(LOCALHOST_PATIENCE, |limit| limit.min(LOCALHOST_PATIENCE));
-    match ask_os("localhost", port, Some(patience)) {
+    // A thread for the wait costs more than the connect.
+    let patience = (!localhost_is_immediate()).then_some(patience);
+    match ask_os("localhost", port, patience) {
         Ok(addresses) => completed(addresses, port),
         Err(error) => {
             Answer { addresses: both(port).into(), origin: Origin::Unanswered, os_error: error.os_error() }

@@ -110,7 +110,10 @@ enum Begun<R: Reactor> {
 /// Resolves the target and races its addresses.
 async fn race<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
     let start = Instant::now();
-    let resolved = addresses::<R>(&target, connector.race_config().deadline).await;
+    let resolved = match connector.known_addresses() {
+        Some(addresses) => Ok(addresses),
+        None => addresses::<R>(&target, connector.race_config().deadline).await,
+    };
     let mut heat = Heat::new(connector, target, start, resolved);
     let end = run::<R>(&mut heat, connector, Field::new()).await;
     heat.ended(end)
@@ -170,9 +173,9 @@ async fn within<R: Reactor>(
     .await
 }
 
-/// The addresses of a target. Only a name needs a thread.
+/// The addresses of a target. Only a name that somebody has to be asked for needs a thread.
 async fn addresses<R: Reactor>(target: &Target, limit: Option<Duration>) -> Result<Vec<SocketAddr>, Error> {
-    if !target.is_name() {
+    if resolve::is_immediate(target) {
         return resolve::resolve(target, limit);
     }
     let mut timer = pin!(limit.map(R::timer).transpose().map_err(|error| Error::reactor(None, error))?);
