@@ -3,6 +3,7 @@
 import math
 import operator
 import socket
+import threading
 from typing import Any, List, Optional, Tuple
 
 _FAMILIES = {socket.AF_UNSPEC: 0, socket.AF_INET: 4, socket.AF_INET6: 6}
@@ -56,6 +57,7 @@ def _text(host: object) -> str:
         return bytes(host).decode("ascii")
     if not isinstance(host, str):
         raise TypeError(f"host must be a str, not {type(host).__name__}")
+    host.encode()
     return host
 
 
@@ -77,6 +79,9 @@ def _seconds(name: str, seconds: object) -> Optional[float]:
     number = float(seconds)  # type: ignore[arg-type]
     if math.isnan(number) or number < 0:
         raise ValueError(f"{name} must be a number of seconds, 0 or more")
+    if number > threading.TIMEOUT_MAX:
+        # As socket.settimeout has it.
+        raise OverflowError(f"{name} is too long; None is no limit")
     return number
 
 
