@@ -22,6 +22,7 @@ _depth = 0
 _options: Dict[str, Any] = {}
 # What was replaced: the object, its attribute, the original, ours.
 _replaced: List[Tuple[Any, str, Any, Any]] = []
+_LAZY = object()
 
 
 def patch(**options: Any) -> None:
@@ -92,7 +93,11 @@ def _undo() -> None:
     while _replaced:
         owner, attribute, original, ours = _replaced.pop()
         # What somebody else has put over ours stays: it calls ours, which then calls the original.
-        if owner.__dict__.get(attribute) is ours:
+        if owner.__dict__.get(attribute) is not ours:
+            continue
+        if original is _LAZY:
+            delattr(owner, attribute)
+        else:
             setattr(owner, attribute, original)
 
 
@@ -106,7 +111,9 @@ def _replace_in(name: str, module: Any) -> None:
         if original is None or any(entry[0] is owner and entry[1] == attribute for entry in _replaced):
             continue
         ours = functools.wraps(original)(make(original))
-        _replaced.append((owner, attribute, original, ours))
+        # anyio finds its functions by a __getattr__ of the module, and shall go on to do so.
+        own = attribute in owner.__dict__
+        _replaced.append((owner, attribute, original if own else _LAZY, ours))
         setattr(owner, attribute, ours)
 
 

@@ -1,0 +1,236 @@
+"""What programs connect with, with unstall under it, and undone again."""
+
+import asyncio
+import importlib
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import urllib.request
+
+import pytest
+import unstall
+
+# What a whole request may take beyond the 10 ms of the local delay: the bound of the promise is 50 ms.
+SOON = 0.050
+
+
+def originals():
+    places = [(socket, "create_connection"), (asyncio.BaseEventLoop, "create_connection")]
+    for name, attribute in [
+        ("urllib3.util.connection", "create_connection"),
+        ("aiohappyeyeballs", "start_connection"),
+        ("anyio", "connect_tcp"),
+    ]:
+        places.append((importlib.import_module(name), attribute))
+    return [(owner, attribute, getattr(owner, attribute)) for owner, attribute in places]
+
+
+def same(before):
+    return [getattr(owner, attribute) is function for owner, attribute, function in before]
+
+
+def test_undone_exactly():
+    before = originals()
+    finders = list(sys.meta_path)
+    with unstall.patched():
+        assert not any(same(before))
+        assert socket.create_connection.__name__ == "create_connection"
+        unstall.patch()
+        unstall.unpatch()
+        assert not any(same(before)), "as many calls undo it as have made it"
+    assert all(same(before))
+    assert sys.meta_path == finders
+    with pytest.raises(RuntimeError):
+        unstall.unpatch()
+    with pytest.raises(ValueError):
+        unstall.patch(attempt_delay=-1)
+    for wrong in ({"timeout": 1}, {"addresses": []}, {"color": "red"}):
+        with pytest.raises(TypeError):
+            unstall.patch(**wrong)
+    assert all(same(before))
+
+
+def test_undone_after_an_exception():
+    before = originals()
+    with pytest.raises(ZeroDivisionError), unstall.patched():
+        1 / 0
+    assert all(same(before))
+
+
+def test_somebody_else_s_patch_over_ours_stays(server):
+    original = socket.create_connection
+    calls = []
+    unstall.patch()
+    ours = socket.create_connection
+
+    def theirs(*arguments, **further):
+        calls.append(arguments)
+        return ours(*arguments, **further)
+
+    socket.create_connection = theirs
+    try:
+        unstall.unpatch()
+        assert socket.create_connection is theirs
+        socket.create_connection(("127.0.0.1", server.port), 5).close()
+        assert len(calls) == 1
+    finally:
+        socket.create_connection = original
+
+
+def test_from_many_threads(server):
+    before = originals()
+
+    def work():
+        for _ in range(50):
+            with unstall.patched():
+                socket.create_connection(("localhost", server.port), 5).close()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(same(before))
+
+
+def test_modules_that_are_imported_later(server):
+    program = f"""
+        import sys, unstall
+        assert "urllib3" not in sys.modules
+        unstall.patch()
+        import urllib3, urllib3.util.connection as connection
+        assert connection.create_connection.__module__ == "urllib3.util.connection"
+        assert connection.create_connection.__wrapped__
+        loader = type(connection.__loader__).__name__
+        assert loader == type(connection.__spec__.loader).__name__ == "SourceFileLoader", loader
+        assert urllib3.PoolManager().request("GET", "http://localhost:{server.port}").status == 200
+        unstall.unpatch()
+        assert not hasattr(connection.create_connection, "__wrapped__")
+    """
+    subprocess.run([sys.executable, "-X", "dev", "-c", textwrap.dedent(program)], check=True)
+
+
+def test_what_unstall_does_not_do_goes_to_the_original(server):
+    with unstall.patched():
+        with socket.create_connection(("127.0.0.1", server.port), 5, ("127.0.0.1", 0)) as sock:
+            assert sock.getsockname()[0] == "127.0.0.1"
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", "no-such-service"))
+        # Nagle stays as the program has it.
+        with socket.create_connection(("127.0.0.1", server.port)) as sock:
+            assert not sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    with unstall.patched(nodelay=True), socket.create_connection(("127.0.0.1", server.port)) as sock:
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_the_default_timeout_holds(silent):
+    socket.setdefaulttimeout(0.05)
+    try:
+        with unstall.patched(), pytest.raises(TimeoutError):
+            socket.create_connection(("127.0.0.2", 80))
+    finally:
+        socket.setdefaulttimeout(None)
+
+
+def urllib_get(url):
+    with urllib.request.urlopen(url, timeout=5) as response:
+        return response.status
+
+
+def requests_get(url):
+    requests = pytest.importorskip("requests")
+    return requests.get(url, timeout=5).status_code
+
+
+def httpx_get(url):
+    httpx = pytest.importorskip("httpx")
+    return httpx.get(url, timeout=5, trust_env=False).status_code
+
+
+def asyncio_get(url):
+    async def get():
+        reader, writer = await asyncio.open_connection("localhost", int(url.rsplit(":")[-1]))
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        status = (await reader.read()).split()[1]
+        writer.close()
+        await writer.wait_closed()
+        return int(status)
+
+    return asyncio.run(get())
+
+
+CLIENTS = [urllib_get, requests_get, httpx_get, asyncio_get]
+
+
+@pytest.mark.parametrize("get", CLIENTS, ids=lambda get: get.__name__)
+def test_clients(get, server, both_families, silent_v6):
+    url = f"http://localhost:{server.port}"
+    with unstall.patched():
+        get(url)
+        took = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            assert get(url) == 200
+            took.append(time.perf_counter() - begin)
+    # The machine may be loaded; the client's own time is in it as well.
+    assert sorted(took)[10] < 0.2, took
+
+
+async def aiohttp_gets(url, count):
+    aiohttp = pytest.importorskip("aiohttp")
+    took = []
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
+        for _ in range(count):
+            begin = time.perf_counter()
+            async with session.get(url) as response:
+                assert response.status == 200
+            took.append(time.perf_counter() - begin)
+    return took
+
+
+async def httpx_gets(url, count):
+    httpx = pytest.importorskip("httpx")
+    took = []
+    async with httpx.AsyncClient(trust_env=False) as client:
+        for _ in range(count):
+            begin = time.perf_counter()
+            assert (await client.get(url, headers={"Connection": "close"})).status_code == 200
+            took.append(time.perf_counter() - begin)
+    return took
+
+
+@pytest.mark.parametrize("gets", [aiohttp_gets, httpx_gets], ids=lambda gets: gets.__name__)
+def test_asynchronous_clients(gets, server, both_families, silent_v6):
+    url = f"http://localhost:{server.port}"
+    with unstall.patched():
+        took = asyncio.run(gets(url, 20))
+    # Their own delay before the second family is 250 ms.
+    assert sorted(took)[10] < 0.2, took
+
+
+def test_errors_are_what_the_clients_expect(closed):
+    requests = pytest.importorskip("requests")
+    httpx = pytest.importorskip("httpx")
+    aiohttp = pytest.importorskip("aiohttp")
+    url = f"http://127.0.0.1:{closed}"
+
+    async def aio():
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await session.get(url)
+        async with httpx.AsyncClient(trust_env=False) as client:
+            with pytest.raises(httpx.ConnectError):
+                await client.get(url)
+
+    with unstall.patched():
+        with pytest.raises(requests.ConnectionError):
+            requests.get(url, timeout=5)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(url, timeout=5, trust_env=False)
+        with pytest.raises(urllib.error.URLError) as caught:
+            urllib.request.urlopen(url, timeout=5)
+        assert isinstance(caught.value.reason, ConnectionRefusedError)
+        asyncio.run(aio())
