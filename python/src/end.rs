@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use std::error::Error;
 use std::io;
 use std::net::TcpStream;
-use unstall::{ConnectError, Timeline};
+use unstall::{ConnectError, Outcome, Timeline};
 
 #[cfg(unix)]
 type Descriptor = std::os::fd::RawFd;
@@ -52,7 +52,8 @@ impl End {
         let json = (wanted || result.is_err()).then(|| serde_json::to_string(&timeline).ok()).flatten();
         match result {
             Ok(stream) => {
-                let v6 = stream.local_addr().is_ok_and(|address| address.is_ipv6());
+                let winner = timeline.attempts.iter().find(|attempt| attempt.outcome == Outcome::Connected);
+                let v6 = winner.is_some_and(|winner| winner.address.is_ipv6());
                 Self { socket: Some(give_away(stream)), v6, failure: None, timeline: json }
             }
             Err(error) => {

@@ -7,11 +7,13 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 
 import pytest
 
 CLONE_NEWNET = 0x40000000
+CLONE_NEWNS = 0x00020000
 
 
 def _leave_the_network():
@@ -113,20 +115,27 @@ def silent():
         yield
 
 
-@pytest.fixture
-def both_families(monkeypatch):
-    """`localhost` is ::1 and 127.0.0.1, whatever the hosts file of this machine says."""
-    hosts = "/tmp/unstall-python-hosts-%d" % os.getpid()
-    with open(hosts, "w") as file:
-        file.write("::1 localhost\n127.0.0.1 localhost\n")
-    # In a mount namespace of this process alone.
+@contextlib.contextmanager
+def local_names():
+    """`localhost` is ::1 and 127.0.0.1, whatever the hosts file of this machine says: in a mount namespace of this process alone."""
     libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.unshare(0x00020000) == 0, os.strerror(ctypes.get_errno())
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "no mount namespace")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
-    yield
-    subprocess.run(["umount", "/etc/hosts"], check=True)
-    os.unlink(hosts)
+    with tempfile.NamedTemporaryFile("w") as hosts:
+        hosts.write("::1 localhost\n127.0.0.1 localhost\n")
+        hosts.flush()
+        subprocess.run(["mount", "--bind", hosts.name, "/etc/hosts"], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run(["umount", "/etc/hosts"], check=True)
+
+
+@pytest.fixture
+def both_families():
+    with local_names():
+        yield
 
 
 def descriptors():

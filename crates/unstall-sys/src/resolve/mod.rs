@@ -104,13 +104,15 @@ pub fn resolve_detailed(target: &Target, limit: Option<Duration>) -> Result<Answ
     }
 }
 
-/// Whether [`resolve`] answers at once, without asking anybody who could take long: an address, a name below `localhost`, and on
-/// Linux `localhost` itself where the hosts file has it and is read before anything else.
-pub fn is_immediate(target: &Target) -> bool {
+/// [`resolve`], if nobody has to be asked who could take long: for an address, a name below `localhost`, and on Linux `localhost`
+/// itself where the hosts file has it and is read before anything else. `None`: somebody has to be asked.
+pub fn at_once(target: &Target) -> Option<Result<Vec<SocketAddr>, Error>> {
     match target.host() {
-        Host::Name(name) if **name == *"localhost" => localhost_is_immediate(),
-        Host::Name(name) => is_localhost_name(name),
-        _ => true,
+        Host::Name(name) if **name == *"localhost" => {
+            localhost_is_immediate().then(|| Ok(localhost_within(None, target.port()).addresses))
+        }
+        Host::Name(name) if !is_localhost_name(name) => None,
+        _ => Some(resolve(target, None)),
     }
 }
 
@@ -168,7 +170,10 @@ impl Answer {
 fn localhost(port: u16, limit: Option<Duration>) -> Answer {
     let patience = limit.map_or(LOCALHOST_PATIENCE, |limit| limit.min(LOCALHOST_PATIENCE));
     // A thread for the wait costs more than the connect.
-    let patience = (!localhost_is_immediate()).then_some(patience);
+    localhost_within((!localhost_is_immediate()).then_some(patience), port)
+}
+
+fn localhost_within(patience: Option<Duration>, port: u16) -> Answer {
     match ask_os("localhost", port, patience) {
         Ok(addresses) => completed(addresses, port),
         Err(error) => {

@@ -175,8 +175,8 @@ async fn within<R: Reactor>(
 
 /// The addresses of a target. Only a name that somebody has to be asked for needs a thread.
 async fn addresses<R: Reactor>(target: &Target, limit: Option<Duration>) -> Result<Vec<SocketAddr>, Error> {
-    if resolve::is_immediate(target) {
-        return resolve::resolve(target, limit);
+    if let Some(answer) = resolve::at_once(target) {
+        return answer;
     }
     let mut timer = pin!(limit.map(R::timer).transpose().map_err(|error| Error::reactor(None, error))?);
     let asked = target.clone();
