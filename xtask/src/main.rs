@@ -11,6 +11,7 @@ mod header;
 mod licences;
 mod lint;
 mod msrv;
+mod python;
 mod run;
 mod test;
 mod transcript;
@@ -48,6 +49,8 @@ enum Command {
         #[command(subcommand)]
         command: windows::Command,
     },
+    /// Build the Python package's wheel, install it into a fresh environment and run its tests there.
+    Python(python::Options),
     /// Run one of the README's transcripts in a network namespace of its own (called by `docs`).
     #[command(hide = true)]
     Transcript { name: String },
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Docs(options) => docs::run(&workspace, &options),
         Command::Bench(options) => bench::run(&workspace, &options),
         Command::Msrv => msrv::run(&workspace),
+        Command::Python(options) => python::run(&workspace, &options),
         Command::Windows { command } => windows::run(&workspace, command),
         Command::Transcript { name } => transcript::inside(&workspace, &name),
     });
