@@ -43,7 +43,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, 
         run.command("the wheel for Windows", &mut build);
     }
     run.step("the wheel is installed", || places.install(workspace));
-    run.command("the program that makes the lab", &mut cargo(["build", "--release", "--package", "unstall-cli"]));
+    run.command(
+        "the program that makes the lab",
+        &mut cargo(["build", "--release", "--package", "unstall-cli"]),
+    );
     let python = places.fresh.join("bin/python");
     let mut judge = Command::new(&python);
     // Not in `python/`, whose sources would be found before the installed package.

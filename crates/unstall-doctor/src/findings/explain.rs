@@ -71,11 +71,29 @@ fn finding(entry: &Entry) -> String {
             line(format!("     Undo: {}", general(undo)));
         }
     }
+    if names_the_library(entry) {
+        line(format!("\n{LIBRARY}"));
+    }
     if !entry.links.is_empty() {
         line("\nMore:".to_owned());
         entry.links.iter().for_each(|link| line(format!("  {link}")));
     }
     text
+}
+
+/// Where the library is to be had, for an entry that names it as a fix.
+pub(super) const LIBRARY: &str = "\
+The library: in Rust `unstall::connect`; in Python `unstall.connect`, or `unstall.patch()`, which puts it under requests, urllib, httpx, \
+aiohttp and asyncio; in C `unstall_connect`, or `unstall_prepare` in libcurl's socket callback. The README has ten lines for each.";
+
+/// Whether the entry, or one of its fixes for clients, says that the library helps.
+pub(super) fn names_the_library(entry: &Entry) -> bool {
+    let says = |text: &str| {
+        ["library unstall", "connect with unstall", "connects: unstall"]
+            .iter()
+            .any(|words| text.contains(words))
+    };
+    says(entry.why) || entry.fixes.iter().any(|fix| says(fix.text))
 }
 
 /// `Linux: ` and the like, nothing for a command that works anywhere.

@@ -1,7 +1,7 @@
 //! `docs/FINDINGS.md`, rendered from the table.
 
 use super::entry::{Entry, general};
-use super::explain::os_prefix;
+use super::explain::{LIBRARY, names_the_library, os_prefix};
 use super::{TOPICS, outcomes};
 use std::fmt::Write;
 use unstall_core::outcome::Outcome;
@@ -53,6 +53,9 @@ fn section(page: &mut String, entry: &Entry) {
         if let Some(undo) = fix.undo {
             let _ = writeln!(page, "   - Undo: {}", general(undo));
         }
+    }
+    if names_the_library(entry) {
+        let _ = write!(page, "\n{LIBRARY}\n");
     }
     for (number, link) in entry.links.iter().enumerate() {
         let _ = write!(page, "{}<{link}>", if number == 0 { "\nMore: " } else { ", " });
