@@ -47,7 +47,7 @@ const CLOSE_LOOK: Duration = Duration::from_millis(12);
 const CROWD: Duration = Duration::from_millis(250);
 
 /// When the OS sends the SYN of the first socket again, at the earliest.
-const REPEATED: Duration = Duration::from_millis(1000);
+const REPEATED: Duration = Duration::from_secs(1);
 
 /// How often an unanswered attempt is made afresh because there is room; after that its socket is the OS's.
 pub const MAX_FRESH: u32 = 8;

@@ -36,7 +36,7 @@ where
     T: TryInto<Target>,
     T::Error: Into<ConnectError>,
 {
-    Connector::new().connect_async_io(target).await
+    Connector::standard().connect_async_io(target).await
 }
 
 impl Connector {
@@ -52,7 +52,7 @@ impl Connector {
         T::Error: Into<ConnectError>,
     {
         let target = target.try_into().map_err(Into::into)?;
-        reactor::connect::<AsyncIo>(self, target).await
+        reactor::connect::<AsyncIo>(self, target).over().await
     }
 
     /// [`connect_timeline`](Self::connect_timeline) on async-io.
@@ -60,7 +60,7 @@ impl Connector {
         &self,
         target: &Target,
     ) -> (Result<Async<TcpStream>, ConnectError>, Timeline) {
-        reactor::connect_timeline::<AsyncIo>(self, target.clone()).await
+        reactor::connect_timeline::<AsyncIo>(self, target.clone()).over().await
     }
 }
 

@@ -162,6 +162,13 @@ impl Connector {
         self
     }
 
+    /// The defaults, for futures that need not have a connector of their own.
+    #[cfg(any(feature = "tokio", feature = "async-io"))]
+    pub(crate) fn standard() -> &'static Self {
+        static STANDARD: std::sync::LazyLock<Connector> = std::sync::LazyLock::new(Connector::new);
+        &STANDARD
+    }
+
     /// What the OS need not be asked for.
     pub(crate) fn known_addresses(&self) -> Option<Vec<SocketAddr>> {
         self.addresses.as_deref().map(Vec::from)

@@ -52,7 +52,7 @@ where
     T: TryInto<Target>,
     T::Error: Into<ConnectError>,
 {
-    Connector::new().connect_tokio(target).await
+    Connector::standard().connect_tokio(target).await
 }
 
 impl Connector {
@@ -69,7 +69,7 @@ impl Connector {
         T::Error: Into<ConnectError>,
     {
         let target = target.try_into().map_err(Into::into)?;
-        reactor::connect::<Tokio>(self, target).await
+        reactor::connect::<Tokio>(self, target).over().await
     }
 
     /// [`connect_timeline`](Self::connect_timeline) on tokio.
@@ -77,7 +77,7 @@ impl Connector {
         &self,
         target: &Target,
     ) -> (Result<TcpStream, ConnectError>, Timeline) {
-        reactor::connect_timeline::<Tokio>(self, target.clone()).await
+        reactor::connect_timeline::<Tokio>(self, target.clone()).over().await
     }
 }
 

@@ -14,9 +14,9 @@ use unix as imp;
 use windows as imp;
 
 use crate::connector::is_local;
-use crate::drive::One;
 use crate::heat::{self, Ended, FIRST, Heat, Step, Why};
 use crate::offload::offload;
+use crate::resolver::{Answer, Lookups};
 use crate::{ConnectError, Connector, Prepared, Target, Timeline, retry};
 use smallvec::SmallVec;
 use std::future::poll_fn;
@@ -56,47 +56,57 @@ pub(crate) trait Reactor {
     fn poll_timer(timer: Pin<&mut Self::Timer>, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 }
 
+/// A connect that was begun. One that is over at once, as most on this host are, needs no memory of its own; what others need is
+/// allocated once, so that the futures of those who wait are small.
+pub(crate) enum Connect<T, F> {
+    Over(T),
+    Later(Pin<Box<F>>),
+}
+
+impl<T, F: Future<Output = T>> Connect<T, F> {
+    pub(crate) async fn over(self) -> T {
+        match self {
+            Self::Over(result) => result,
+            Self::Later(future) => future.await,
+        }
+    }
+}
+
 /// Connects, without a timeline unless it fails.
-pub(crate) async fn connect<R: Reactor>(
-    connector: &Connector,
+pub(crate) fn connect<'a, R: Reactor + 'a>(
+    connector: &'a Connector,
     target: Target,
-) -> Result<R::Stream, ConnectError> {
-    let Some(address) = connector.only_address(&target) else {
-        let (result, timeline) = race::<R>(connector, target).await;
-        return result.map_err(|why| ConnectError::new(timeline, why));
-    };
-    let start = Instant::now();
-    match one::<R>(connector, &target, address, start).await {
-        One::AtOnce((prepared, result)) => result.map_err(|error| {
-            let timeline = heat::one_attempt(target, address, prepared, Some(&error), start.elapsed());
-            ConnectError::new(timeline, Why::of(error, address))
-        }),
-        One::Raced((result, timeline)) => result.map_err(|why| ConnectError::new(timeline, why)),
+) -> Connect<
+    Result<R::Stream, ConnectError>,
+    impl Future<Output = Result<R::Stream, ConnectError>> + use<'a, R>,
+> {
+    match begin::<R>(connector, target) {
+        Stage::Over(Lone { result: Ok(stream), .. }) => Connect::Over(Ok(stream)),
+        Stage::Over(failed) => Connect::Over(result(failed.ended())),
+        later => Connect::Later(Box::pin(async move { result(later.ended(connector).await) })),
     }
 }
 
 /// Connects, and says what happened when.
-pub(crate) async fn connect_timeline<R: Reactor>(
-    connector: &Connector,
+pub(crate) fn connect_timeline<'a, R: Reactor + 'a>(
+    connector: &'a Connector,
     target: Target,
-) -> (Result<R::Stream, ConnectError>, Timeline) {
-    let (result, timeline) = ended::<R>(connector, target).await;
-    (result.map_err(|why| ConnectError::new(timeline.clone(), why)), timeline)
+) -> Connect<Told<R::Stream>, impl Future<Output = Told<R::Stream>> + use<'a, R>> {
+    match begin::<R>(connector, target) {
+        Stage::Over(lone) => Connect::Over(told(lone.ended())),
+        later => Connect::Later(Box::pin(async move { told(later.ended(connector).await) })),
+    }
 }
 
-async fn ended<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
-    let Some(address) = connector.only_address(&target) else {
-        return race::<R>(connector, target).await;
-    };
-    let start = Instant::now();
-    match one::<R>(connector, &target, address, start).await {
-        One::AtOnce((prepared, result)) => {
-            let timeline =
-                heat::one_attempt(target, address, prepared, result.as_ref().err(), start.elapsed());
-            (result.map_err(|error| Why::of(error, address)), timeline)
-        }
-        One::Raced(ended) => ended,
-    }
+/// What a connect came to, and its timeline.
+type Told<S> = (Result<S, ConnectError>, Timeline);
+
+fn result<S>((result, timeline): Ended<S>) -> Result<S, ConnectError> {
+    result.map_err(|why| ConnectError::new(timeline, why))
+}
+
+fn told<S>((result, timeline): Ended<S>) -> Told<S> {
+    (result.map_err(|why| ConnectError::new(timeline.clone(), why)), timeline)
 }
 
 /// What a connect has come to when it has been started.
@@ -110,53 +120,113 @@ enum Begun<R: Reactor> {
 /// Resolves the target and races its addresses.
 async fn race<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
     let start = Instant::now();
+    if let Some(lookups) = Lookups::ask(connector, &target) {
+        let mut heat = Heat::asking(connector, target, start);
+        let end = run::<R>(&mut heat, connector, Field::new(), lookups).await;
+        return heat.ended(end);
+    }
     let resolved = match connector.known_addresses() {
         Some(addresses) => Ok(addresses),
         None => addresses::<R>(&target, connector.race_config().deadline).await,
     };
     let mut heat = Heat::new(connector, target, start, resolved);
-    let end = run::<R>(&mut heat, connector, Field::new()).await;
+    let end = run::<R>(&mut heat, connector, Field::new(), Lookups::default()).await;
     heat.ended(end)
 }
 
-/// The shortest way to one address.
-async fn one<R: Reactor>(
-    connector: &Connector,
-    target: &Target,
+/// The one attempt of a connect, and how far it is.
+struct Lone<S> {
+    target: Target,
     address: SocketAddr,
+    prepared: Prepared,
     start: Instant,
-) -> One<(Prepared, Result<R::Stream, Error>), Ended<R::Stream>> {
-    let limit = connector.race_config().deadline;
+    result: S,
+}
+
+impl Lone<()> {
+    fn with<S>(self, result: S) -> Lone<S> {
+        let Self { target, address, prepared, start, result: () } = self;
+        Lone { target, address, prepared, start, result }
+    }
+}
+
+impl<S> Lone<Result<S, Error>> {
+    fn ended(self) -> Ended<S> {
+        let Self { target, address, prepared, start, result } = self;
+        let timeline = heat::one_attempt(target, address, prepared, result.as_ref().err(), start.elapsed());
+        (result.map_err(|error| Why::of(error, address)), timeline)
+    }
+}
+
+/// How far a connect is that was begun.
+enum Stage<R: Reactor> {
+    Over(Lone<Result<R::Stream, Error>>),
+    /// There may be several addresses.
+    Race(Target),
+    /// The end of one attempt, which is final.
+    Last(Lone<imp::Connecting<R>>),
+    /// The end of a first attempt; or it failed, and is made again.
+    First(Lone<Result<imp::Connecting<R>, Error>>),
+}
+
+impl<R: Reactor> Stage<R> {
+    async fn ended(self, connector: &Connector) -> Ended<R::Stream> {
+        match self {
+            Self::Over(lone) => lone.ended(),
+            Self::Race(target) => race::<R>(connector, target).await,
+            Self::Last(Lone { target, address, prepared, start, result: connecting }) => {
+                let limit = connector.race_config().deadline;
+                let result = within(connecting, address, limit).await;
+                Lone { target, address, prepared, start, result }.ended()
+            }
+            Self::First(begun) => repeated::<R>(connector, begun).await,
+        }
+    }
+}
+
+/// Begins a connect. The shortest way is that to one address.
+fn begin<R: Reactor>(connector: &Connector, target: Target) -> Stage<R> {
+    let Some(address) = connector.only_address(&target) else { return Stage::Race(target) };
+    let start = Instant::now();
     let candidate = Candidate { address, local: is_local(address) };
     let patience = connector.retries().patience(candidate.local, 0);
     let options = Options { patience, ..connector.options(candidate.local) };
-    let (prepared, begun) = imp::start::<R>(address, options, limit);
+    let (prepared, begun) = imp::start::<R>(address, options, connector.race_config().deadline);
     let repeats = connector.repeats(candidate);
-    let (field, failed) = match begun {
-        Ok(Begun::Connected(stream)) => return One::AtOnce((prepared, Ok(stream))),
-        Ok(Begun::Pending(connecting)) if !repeats => {
-            return One::AtOnce((prepared, within(connecting, address, candidate.local, limit).await));
-        }
-        Err(error) if !repeats || retry::is_final(&error) => return One::AtOnce((prepared, Err(error))),
-        Ok(Begun::Pending(connecting)) => (Field::<R>::from_iter([Runner::new(FIRST, connecting)]), None),
-        Err(error) => (Field::<R>::new(), Some(error)),
-    };
-    let mut heat = Heat::begun(connector, target.clone(), candidate, start, prepared);
-    if let Some(error) = failed {
-        heat.attempt_ended(FIRST, Err(error));
+    let lone = Lone { target, address, prepared, start, result: () };
+    match begun {
+        Ok(Begun::Connected(stream)) => Stage::Over(lone.with(Ok(stream))),
+        Ok(Begun::Pending(connecting)) if repeats => Stage::First(lone.with(Ok(connecting))),
+        Ok(Begun::Pending(connecting)) => Stage::Last(lone.with(connecting)),
+        Err(error) if repeats && !retry::is_final(&error) => Stage::First(lone.with(Err(error))),
+        Err(error) => Stage::Over(lone.with(Err(error))),
     }
-    let end = run::<R>(&mut heat, connector, field).await;
-    One::Raced(heat.ended(end))
+}
+
+/// The race of one address whose first try has not connected.
+async fn repeated<R: Reactor>(
+    connector: &Connector,
+    begun: Lone<Result<imp::Connecting<R>, Error>>,
+) -> Ended<R::Stream> {
+    let Lone { target, address, prepared, start, result } = begun;
+    let candidate = Candidate { address, local: is_local(address) };
+    let mut heat = Heat::begun(connector, target, candidate, start, prepared);
+    let mut field = Field::<R>::new();
+    match result {
+        Ok(connecting) => field.push(Runner::new(FIRST, connecting)),
+        Err(error) => heat.attempt_ended(FIRST, Err(error)),
+    }
+    let end = run::<R>(&mut heat, connector, field, Lookups::default()).await;
+    heat.ended(end)
 }
 
 async fn within<R: Reactor>(
     mut connecting: imp::Connecting<R>,
     address: SocketAddr,
-    local: bool,
     limit: Option<Duration>,
 ) -> Result<R::Stream, Error> {
     let broken = |error| Error::reactor(Some(address), error);
-    let timer = limit.map(|limit| R::timer(wait_of(limit, local)));
+    let timer = limit.map(|limit| R::timer(wait_of(limit, is_local(address))));
     let mut timer = pin!(timer.transpose().map_err(broken)?);
     poll_fn(|context| {
         if let Poll::Ready(result) = connecting.poll(context) {
@@ -219,7 +289,12 @@ impl<R: Reactor> Runner<R> {
 }
 
 /// How the race ends. All sockets but the winner's are closed then.
-async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector, mut field: Field<R>) -> End {
+async fn run<R: Reactor>(
+    heat: &mut Heat<R::Stream>,
+    connector: &Connector,
+    mut field: Field<R>,
+    mut lookups: Lookups<'_>,
+) -> End {
     let mut timer = pin!(None);
     let mut armed = None;
     loop {
@@ -247,9 +322,14 @@ async fn run<R: Reactor>(heat: &mut Heat<R::Stream>, connector: &Connector, mut 
                     armed = until;
                     continue;
                 }
-                match poll_fn(|context| poll_field(&mut field, timer.as_mut(), context)).await {
-                    Ok(Some((id, result))) => heat.attempt_ended(id, result),
-                    Ok(None) => armed = None,
+                let came = poll_fn(|context| match lookups.poll(context) {
+                    Poll::Ready(answer) => Poll::Ready(Ok(Came::Answered(answer))),
+                    Poll::Pending => poll_field(&mut field, timer.as_mut(), context),
+                });
+                match came.await {
+                    Ok(Came::Answered(answer)) => heat.answered(answer),
+                    Ok(Came::Ended(id, result)) => heat.attempt_ended(id, result),
+                    Ok(Came::Time) => armed = None,
                     Err(_) if heat.stop_looking() => {
                         timer.set(None);
                         armed = None;
@@ -286,9 +366,16 @@ fn give_up<R: Reactor>(field: &mut Field<R>, id: AttemptId) -> Option<Result<R::
     runner.ended.take().or_else(|| runner.connecting.is_over())
 }
 
-type Came<S> = Option<(AttemptId, Result<S, Error>)>;
+enum Came<S> {
+    /// An attempt has ended.
+    Ended(AttemptId, Result<S, Error>),
+    /// The resolver has answered.
+    Answered(Answer),
+    /// The timer struck.
+    Time,
+}
 
-/// An attempt that has ended, one that connected before those that failed; `None`: the timer struck.
+/// An attempt that has ended, one that connected before those that failed; or the timer.
 fn poll_field<R: Reactor>(
     field: &mut Field<R>,
     timer: Pin<&mut Option<R::Timer>>,
@@ -311,11 +398,11 @@ fn poll_field<R: Reactor>(
         }
     }
     if let Some(Runner { id, ended: Some(result), .. }) = first.map(|index| field.remove(index)) {
-        return Poll::Ready(Ok(Some((id, result))));
+        return Poll::Ready(Ok(Came::Ended(id, result)));
     }
     match timer.as_pin_mut() {
         Some(timer) => R::poll_timer(timer, context)
-            .map(|struck| struck.map(|()| None).map_err(|error| Error::reactor(None, error))),
+            .map(|struck| struck.map(|()| Came::Time).map_err(|error| Error::reactor(None, error))),
         None => Poll::Pending,
     }
 }
