@@ -42,6 +42,7 @@ pub const MAX_PENDING: usize = 6;
 ///
 /// The family is that of the socket: `::ffff:127.0.0.1` is IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Family {
     /// Both.
     #[default]

@@ -10,6 +10,7 @@ mod json;
 mod render;
 
 use crate::outcome::{OsError, Outcome};
+use crate::race::Family;
 use crate::syn::Prepared;
 use crate::target::Target;
 use smallvec::SmallVec;
@@ -52,6 +53,23 @@ pub struct Resolution {
     pub failure: Option<Outcome>,
     /// The resolver's error code.
     pub os_error: Option<OsError>,
+    /// Each family's answer, in the order in which they came; empty where both are one answer, as the OS's is.
+    pub answers: Vec<FamilyAnswer>,
+}
+
+/// A resolver's answer for one family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct FamilyAnswer {
+    /// [`Family::V6`]: the answer to AAAA; [`Family::V4`]: to A.
+    pub family: Family,
+    /// When it came.
+    #[cfg_attr(feature = "serde", serde(rename = "end_ns", with = "crate::text::ns"))]
+    pub end: Duration,
+    /// What it brought. Empty: there is no address of the family, or the question failed.
+    pub addresses: Vec<SocketAddr>,
+    /// Why the question failed.
+    pub failure: Option<Outcome>,
 }
 
 /// One TCP connect to one address.

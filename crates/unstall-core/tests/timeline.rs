@@ -41,6 +41,7 @@ fn slow_refusal() -> Timeline {
             addresses: vec![refused.address, connected.address],
             failure: None,
             os_error: None,
+            answers: Vec::new(),
         }),
         attempts: SmallVec::from_vec(vec![refused, connected]),
         outcome: Outcome::Connected,
@@ -204,7 +205,7 @@ prop_compose! {
         failure in prop::option::of(outcome()),
         os_error in os_error(),
     ) -> Resolution {
-        Resolution { start, end, addresses, failure, os_error }
+        Resolution { start, end, addresses, failure, os_error, answers: Vec::new() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::drive::{self, One};
 use crate::heat::{self, Why};
+use crate::resolver::{Chosen, Resolver};
 use crate::retry::Retries;
 use crate::{ConnectError, Family, Prepared, SynRetransmissions, Target, Timeline};
 use std::net::{SocketAddr, TcpStream};
@@ -39,6 +40,8 @@ pub struct Connector {
     family: Family,
     /// The answer of whoever has resolved the name.
     addresses: Option<Arc<[SocketAddr]>>,
+    /// Who is asked in place of the OS.
+    resolver: Option<Chosen>,
 }
 
 impl Default for Connector {
@@ -53,6 +56,7 @@ impl Default for Connector {
             nodelay: true,
             family: Family::default(),
             addresses: None,
+            resolver: None,
         }
     }
 }
@@ -167,6 +171,35 @@ impl Connector {
     pub(crate) fn standard() -> &'static Self {
         static STANDARD: std::sync::LazyLock<Connector> = std::sync::LazyLock::new(Connector::new);
         &STANDARD
+    }
+
+    /// Who is asked for the addresses of names, in place of the OS; see [`resolver`](crate::resolver). The names of this host,
+    /// `localhost` and those below it, are never asked for.
+    ///
+    /// Default: the OS.
+    ///
+    /// ```
+    /// use std::net::Ipv4Addr;
+    /// use unstall::Connector;
+    /// use unstall::resolver::FixedResolver;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = unstall::testing::v4_only()?;
+    /// # let port = server.port();
+    /// let names = FixedResolver::new().with("db.example", [Ipv4Addr::LOCALHOST.into()])?;
+    /// let stream = Connector::new().resolver(names).connect(("db.example", port))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
+        self.resolver = Some(Chosen(Arc::new(resolver)));
+        self
+    }
+
+    /// The resolver, if it is not the OS and there is anything to ask.
+    pub(crate) fn own_resolver(&self) -> Option<&dyn Resolver> {
+        let chosen = self.resolver.as_ref().filter(|_| self.addresses.is_none());
+        chosen.map(|Chosen(resolver)| &**resolver)
     }
 
     /// What the OS need not be asked for.

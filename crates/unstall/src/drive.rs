@@ -1,9 +1,11 @@
 //! Drives core's race with the sockets of [`AttemptSet`], and blocks meanwhile.
 
 use crate::heat::{Ended, FIRST, Heat, Step};
+use crate::resolver::{Answer, Lookups};
 use crate::{Connector, Prepared, Target, retry};
 use std::net::TcpStream;
-use std::time::Instant;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 use unstall_core::race::{Action, AttemptId, Candidate, End};
 use unstall_sys::connect::{AttemptSet, Options, Started, connect_blocking};
 use unstall_sys::{Error, resolve};
@@ -11,12 +13,17 @@ use unstall_sys::{Error, resolve};
 /// Resolves the target and races its addresses.
 pub(crate) fn race(connector: &Connector, target: Target) -> Raced {
     let start = Instant::now();
+    if let Some(lookups) = Lookups::ask(connector, &target) {
+        let mut heat = Heat::asking(connector, target, start);
+        let end = run(&mut heat, connector, &mut AttemptSet::new(), lookups);
+        return heat.ended(end);
+    }
     let resolved = match connector.known_addresses() {
         Some(addresses) => Ok(addresses),
         None => resolve::resolve(&target, connector.race_config().deadline),
     };
     let mut heat = Heat::new(connector, target, start, resolved);
-    let end = run(&mut heat, connector, &mut AttemptSet::new());
+    let end = run(&mut heat, connector, &mut AttemptSet::new(), Lookups::default());
     heat.ended(end)
 }
 
@@ -50,7 +57,7 @@ pub(crate) fn one(
     if let Some(error) = failed {
         heat.attempt_ended(FIRST, Err(error));
     }
-    let end = run(&mut heat, connector, &mut sockets);
+    let end = run(&mut heat, connector, &mut sockets, Lookups::default());
     One::Raced(heat.ended(end))
 }
 
@@ -72,7 +79,12 @@ fn first(
 }
 
 /// How the race ends. All sockets but the winner's are closed then.
-fn run(heat: &mut Heat<TcpStream>, connector: &Connector, sockets: &mut AttemptSet<AttemptId>) -> End {
+fn run(
+    heat: &mut Heat<TcpStream>,
+    connector: &Connector,
+    sockets: &mut AttemptSet<AttemptId>,
+    mut lookups: Lookups<'_>,
+) -> End {
     loop {
         match heat.next() {
             (Step::Race(Action::Start { id, candidate, reason }), now) => {
@@ -87,9 +99,10 @@ fn run(heat: &mut Heat<TcpStream>, connector: &Connector, sockets: &mut AttemptS
                 }
             }
             (Step::Race(Action::Wait { until }), now) => {
-                match sockets.wait(until.map(|until| until.saturating_sub(now))) {
-                    Ok(Some((id, result))) => heat.attempt_ended(id, result),
-                    Ok(None) => {}
+                match wait(sockets, &mut lookups, until.map(|until| until.saturating_sub(now))) {
+                    Ok(Came::Ended((id, result))) => heat.attempt_ended(id, result),
+                    Ok(Came::Answered(answer)) => heat.answered(answer),
+                    Ok(Came::Nothing) => {}
                     Err(error) => heat.wait_failed(error),
                 }
             }
@@ -108,4 +121,25 @@ fn run(heat: &mut Heat<TcpStream>, connector: &Connector, sockets: &mut AttemptS
             (Step::Race(Action::Done(end)), _) => return end,
         }
     }
+}
+
+enum Came {
+    Ended(unstall_sys::connect::Ended<AttemptId>),
+    Answered(Answer),
+    Nothing,
+}
+
+/// Waits for an attempt's end, or for an answer of the resolver if there is one to come.
+fn wait(
+    sockets: &mut AttemptSet<AttemptId>,
+    lookups: &mut Lookups<'_>,
+    timeout: Option<Duration>,
+) -> Result<Came, Error> {
+    if lookups.are_open() {
+        let waker = sockets.waker()?;
+        if let Poll::Ready(answer) = lookups.poll(&mut Context::from_waker(&waker)) {
+            return Ok(Came::Answered(answer));
+        }
+    }
+    Ok(sockets.wait(timeout)?.map_or(Came::Nothing, Came::Ended))
 }

@@ -374,6 +374,7 @@ mod tests {
             addresses,
             failure,
             os_error: None,
+            answers: Vec::new(),
         }
     }
 

@@ -1,8 +1,11 @@
 //! A race that is being run, whoever waits for its sockets: core's machine, the clock, and the timeline as it grows.
 
 use crate::connector::is_local;
+use crate::resolver::Answer;
 use crate::retry::{Again, Retries, Silent, Stream, Tries};
-use crate::{Attempt, Connector, Prepared, Reason, Resolution, Target, Timeline, retry};
+use crate::{
+    Attempt, Connector, Family, FamilyAnswer, Prepared, Reason, Resolution, Target, Timeline, retry,
+};
 use smallvec::{SmallVec, smallvec};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -69,6 +72,8 @@ pub(crate) struct Heat<S> {
     /// In the order in which they came.
     errors: SmallVec<[Error; 2]>,
     winner: Option<S>,
+    /// A resolver still owes an answer.
+    asking: bool,
 }
 
 impl<S: Stream> Heat<S> {
@@ -88,9 +93,69 @@ impl<S: Stream> Heat<S> {
             addresses: race.candidates().map(|candidate| candidate.address).collect(),
             failure: resolved.as_ref().err().map(Error::outcome),
             os_error: resolved.as_ref().err().and_then(Error::os_error),
+            answers: Vec::new(),
         });
         let errors = resolved.err().into_iter().collect();
         Self { resolution, errors, ..Self::with_race(connector, target, start, race) }
+    }
+
+    /// The race of a name whose addresses are still to come; [`answered`](Self::answered) tells them.
+    pub(crate) fn asking(connector: &Connector, target: Target, start: Instant) -> Self {
+        let race = Race::new(connector.race_config());
+        let mut heat = Self::with_race(connector, target, start, race);
+        heat.resolution = Some(Resolution {
+            start: Duration::ZERO,
+            end: Duration::ZERO,
+            addresses: Vec::new(),
+            failure: None,
+            os_error: None,
+            answers: Vec::new(),
+        });
+        heat.asking = true;
+        heat
+    }
+
+    /// The resolver has answered.
+    pub(crate) fn answered(&mut self, answer: Answer) {
+        let now = self.start.elapsed();
+        let Answer { family, result, last } = answer;
+        self.asking = !last;
+        let (addresses, error) = match result {
+            Ok(addresses) => (addresses, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let candidates: SmallVec<[Candidate; 8]> = addresses.iter().copied().map(candidate).collect();
+        self.race.answer_family(now, family, &candidates);
+        let nothing = last && self.race.candidates().next().is_none();
+        let Some(resolution) = &mut self.resolution else { return };
+        resolution.end = now;
+        resolution.addresses = self.race.candidates().map(|candidate| candidate.address).collect();
+        if family != Family::Any {
+            let failure = error.as_ref().map(Error::outcome);
+            resolution.answers.push(FamilyAnswer { family, end: now, addresses, failure });
+        }
+        self.errors.extend(error);
+        if nothing {
+            // That a family has no address tells less than that the question for the other one failed.
+            let telling = self.errors.iter().find(|error| error.outcome() != Outcome::NoName);
+            let telling = telling.or(self.errors.first());
+            let outcome = telling.map_or(Outcome::NoName, Error::outcome);
+            resolution.failure = Some(outcome);
+            resolution.os_error = telling.and_then(Error::os_error);
+            self.race.failed_resolution(now, outcome);
+        }
+    }
+
+    /// The connect failed before any address was known.
+    fn unanswered(&mut self, outcome: Outcome) {
+        let elapsed = self.start.elapsed();
+        if let (true, Some(resolution)) = (self.asking && self.attempts.is_empty(), &mut self.resolution) {
+            (resolution.end, resolution.failure) = (elapsed, Some(outcome));
+            if outcome == Outcome::TimedOut {
+                let limit = self.race.config().deadline.unwrap_or(elapsed);
+                self.errors.push(Error::resolver_limit(&self.target.host().to_string(), limit));
+            }
+        }
     }
 
     /// The race of one address, whose first attempt was started at `start` and has not connected. Its name is [`FIRST`].
@@ -124,6 +189,7 @@ impl<S: Stream> Heat<S> {
             looks: SmallVec::new(),
             errors: SmallVec::new(),
             winner: None,
+            asking: false,
         }
     }
 
@@ -263,6 +329,9 @@ impl<S: Stream> Heat<S> {
             End::Failed(Outcome::Cancelled) => self.errors.first().map_or(Outcome::Cancelled, Error::outcome),
             End::Failed(outcome) => outcome,
         };
+        if outcome != Outcome::Connected {
+            self.unanswered(outcome);
+        }
         let result = match self.winner.take() {
             Some(stream) => Ok(stream),
             None => Err(self.why(outcome)),
@@ -320,8 +389,7 @@ fn with_answer(
     resolved: &Result<Vec<SocketAddr>, Error>,
     now: Duration,
 ) -> Race {
-    let candidate = |&address: &SocketAddr| Candidate { address, local: is_local(address) };
-    let candidates: SmallVec<[Candidate; 8]> = resolved.iter().flatten().map(candidate).collect();
+    let candidates: SmallVec<[Candidate; 8]> = resolved.iter().flatten().copied().map(candidate).collect();
     if !target.is_name() && !candidates.is_empty() {
         return Race::with_candidates(config, &candidates);
     }
@@ -331,6 +399,10 @@ fn with_answer(
         Err(error) => race.failed_resolution(now, error.outcome()),
     }
     race
+}
+
+fn candidate(address: SocketAddr) -> Candidate {
+    Candidate { address, local: is_local(address) }
 }
 
 /// Whether an attempt that ended with `attempt` is one that explains why the connect ended with `connect`.

@@ -81,11 +81,11 @@ mod error;
 mod heat;
 #[cfg(feature = "hyper")]
 pub mod hyper;
-#[cfg(any(feature = "tokio", feature = "async-io"))]
 mod offload;
 mod prepare;
 #[cfg(any(feature = "tokio", feature = "async-io"))]
 mod reactor;
+pub mod resolver;
 mod retry;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -101,7 +101,7 @@ pub use unstall_core::outcome::{Operation, OsError, Outcome};
 pub use unstall_core::race::Family;
 pub use unstall_core::syn::{Prepared, SynRetransmissions};
 pub use unstall_core::target::{Host, Name, ParseTargetError, ParseTargetErrorKind, Target, Zone, ZoneName};
-pub use unstall_core::timeline::{Attempt, Reason, Resolution, Timeline};
+pub use unstall_core::timeline::{Attempt, FamilyAnswer, Reason, Resolution, Timeline};
 
 use std::net::TcpStream;
 

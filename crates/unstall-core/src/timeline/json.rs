@@ -1,7 +1,7 @@
 //! The JSON of a timeline. What is written is read back to an equal value (durations of 584 years and more
 //! excepted).
 
-use super::{Attempt, Reason, Resolution, Timeline};
+use super::{Attempt, FamilyAnswer, Reason, Resolution, Timeline};
 use crate::outcome::{Operation, OsError, Outcome};
 use crate::syn::Prepared;
 use crate::target::Target;
@@ -67,6 +67,8 @@ struct ResolutionJson {
     failure: Option<Outcome>,
     #[serde(flatten)]
     os: Failure,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    answers: Vec<FamilyAnswer>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,6 +123,7 @@ impl Serialize for Resolution {
             addresses: self.addresses.clone(),
             failure: self.failure,
             os: Failure::new(self.os_error),
+            answers: self.answers.clone(),
         }
         .serialize(serializer)
     }
@@ -135,6 +138,7 @@ impl<'de> Deserialize<'de> for Resolution {
             addresses: json.addresses,
             failure: json.failure,
             os_error: json.os.os_error(Operation::Resolve),
+            answers: json.answers,
         })
     }
 }

@@ -291,6 +291,16 @@ impl<K: Copy + Eq> AttemptSet<K> {
         self.0.wait(timeout)
     }
 
+    /// Ends a [`wait`](Self::wait) from elsewhere, the next one if none is going on: it returns `Ok(None)`. From the first call on,
+    /// an empty set waits too.
+    ///
+    /// # Errors
+    ///
+    /// The OS has no room for what it takes: two descriptors, or on Windows an event.
+    pub fn waker(&mut self) -> Result<std::task::Waker, Error> {
+        self.0.waker().map_err(|error| Error::reactor(None, error))
+    }
+
     /// Closes an attempt. One that is not in the set is ignored.
     pub fn cancel(&mut self, key: K) {
         self.0.cancel(key);

@@ -9,7 +9,11 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{AddressFamily, SocketType, connect, getpeername, getsockname, socket, sockopt};
 use smallvec::SmallVec;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 use unstall_core::locality::unspecified_to_loopback;
 use unstall_core::outcome::{Operation, OsError, Outcome};
@@ -58,11 +62,13 @@ fn within(address: SocketAddr, options: Options, limit: Duration) -> Result<TcpS
 #[derive(Debug)]
 pub(super) struct AttemptSet<K> {
     pending: SmallVec<[(K, Attempt); INLINE]>,
+    /// Made when somebody first asks for it.
+    bell: Option<Arc<Bell>>,
 }
 
 impl<K: Copy + Eq> AttemptSet<K> {
     pub(super) fn new() -> Self {
-        Self { pending: SmallVec::new() }
+        Self { pending: SmallVec::new(), bell: None }
     }
 
     pub(super) fn start(
@@ -85,22 +91,34 @@ impl<K: Copy + Eq> AttemptSet<K> {
     }
 
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Ended<K>>, Error> {
-        if self.pending.is_empty() && timeout.is_none() {
+        if self.pending.is_empty() && timeout.is_none() && self.bell.is_none() {
             return Ok(None);
         }
         let mut polled: SmallVec<[PollFd<'_>; INLINE]> =
             self.pending.iter().map(|(_, attempt)| attempt.poll_fd()).collect();
+        polled.extend(self.bell.as_ref().map(|bell| PollFd::new(&bell.heard, PollFlags::IN)));
         if !poll_for(&mut polled, timeout).map_err(|errno| Error::wait(errno.raw_os_error()))? {
             return Ok(None);
         }
-        let ready = |test: fn(PollFlags) -> bool| polled.iter().position(|fd| test(fd.revents()));
+        // The bell comes after them.
+        let attempts = &polled[..self.pending.len()];
+        let ready = |test: fn(PollFlags) -> bool| attempts.iter().position(|fd| test(fd.revents()));
         let Some(index) = ready(is_success).or_else(|| ready(|events| !events.is_empty())) else {
+            self.bell.iter().for_each(|bell| bell.stop());
             return Ok(None);
         };
         let events = polled[index].revents();
         drop(polled);
         let (key, attempt) = self.pending.remove(index);
         Ok(Some((key, attempt.judge(events).and_then(|()| attempt.into_stream()))))
+    }
+
+    pub(super) fn waker(&mut self) -> io::Result<Waker> {
+        let bell = match &mut self.bell {
+            Some(bell) => bell,
+            none => none.insert(Arc::new(Bell::new()?)),
+        };
+        Ok(Arc::clone(bell).into())
     }
 
     pub(super) fn cancel(&mut self, key: K) {
@@ -124,6 +142,38 @@ impl<K: Copy + Eq> AttemptSet<K> {
 
     pub(super) fn len(&self) -> usize {
         self.pending.len()
+    }
+}
+
+/// What ends a poll from elsewhere: a pair of sockets. Both ends live as long as anybody may ring, so that nobody gets SIGPIPE.
+#[derive(Debug)]
+struct Bell {
+    heard: UnixStream,
+    rope: UnixStream,
+}
+
+impl Bell {
+    fn new() -> io::Result<Self> {
+        let (heard, rope) = UnixStream::pair()?;
+        heard.set_nonblocking(true)?;
+        rope.set_nonblocking(true)?;
+        Ok(Self { heard, rope })
+    }
+
+    fn stop(&self) {
+        let mut bytes = [0; 64];
+        while (&self.heard).read(&mut bytes).is_ok_and(|count| count == bytes.len()) {}
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // If it is full it rings already.
+        let _ = (&self.rope).write(&[1]);
     }
 }
 

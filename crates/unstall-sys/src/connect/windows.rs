@@ -24,10 +24,12 @@ use crate::windows::{initial_rto, selected, version, winsock};
 use crate::{addresses, ports};
 use smallvec::SmallVec;
 use socket2::{SockAddr, SockRef};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::windows::io::{AsSocket, OwnedSocket};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::{Duration, Instant};
 use unstall_core::locality;
 use unstall_core::outcome::{Operation, Platform};
@@ -205,11 +207,31 @@ pub(super) struct AttemptSet<K> {
     pending: SmallVec<[(K, Attempt); INLINE]>,
     /// Made by the first attempt.
     event: Option<Arc<Event>>,
+    /// Made when somebody first asks for it.
+    bell: Option<Arc<Bell>>,
+}
+
+/// What ends a wait from elsewhere. The event alone would not do: each attempt's start resets it.
+#[derive(Debug)]
+struct Bell {
+    rung: AtomicBool,
+    event: Arc<Event>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        self.event.set();
+    }
 }
 
 impl<K: Copy + Eq> AttemptSet<K> {
     pub(super) fn new() -> Self {
-        Self { pending: SmallVec::new(), event: None }
+        Self { pending: SmallVec::new(), event: None, bell: None }
     }
 
     pub(super) fn start(
@@ -254,9 +276,19 @@ impl<K: Copy + Eq> AttemptSet<K> {
         }
     }
 
+    pub(super) fn waker(&mut self) -> io::Result<Waker> {
+        let event = match &mut self.event {
+            Some(event) => event,
+            none => none.insert(Arc::new(Event::new()?)),
+        };
+        let bell = || Arc::new(Bell { rung: AtomicBool::new(false), event: Arc::clone(event) });
+        Ok(Arc::clone(self.bell.get_or_insert_with(bell)).into())
+    }
+
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Ended<K>>, Error> {
         let start = Instant::now();
-        let Some(event) = self.event.as_ref().filter(|_| !self.pending.is_empty()) else {
+        let waits = !self.pending.is_empty() || self.bell.is_some();
+        let Some(event) = self.event.as_ref().filter(|_| waits) else {
             std::thread::sleep(timeout.unwrap_or_default());
             return Ok(None);
         };
@@ -265,6 +297,9 @@ impl<K: Copy + Eq> AttemptSet<K> {
             if let Some(index) = ended(&mut self.pending) {
                 let (key, attempt) = self.pending.remove(index);
                 return Ok(Some((key, attempt.finish())));
+            }
+            if self.bell.as_ref().is_some_and(|bell| bell.rung.swap(false, Ordering::Acquire)) {
+                return Ok(None);
             }
             let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
             if left == Some(Duration::ZERO) {

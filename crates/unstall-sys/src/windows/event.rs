@@ -5,7 +5,7 @@ use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr::null;
 use std::time::Duration;
 use windows_sys::Win32::Foundation::{HANDLE, WAIT_FAILED, WAIT_OBJECT_0};
-use windows_sys::Win32::System::Threading::{CreateEventW, WaitForSingleObject};
+use windows_sys::Win32::System::Threading::{CreateEventW, SetEvent, WaitForSingleObject};
 
 /// The longest single wait: one less than INFINITE.
 const LONGEST: u32 = u32::MAX - 1;
@@ -27,6 +27,12 @@ impl Event {
 
     pub(crate) fn handle(&self) -> HANDLE {
         self.0.as_raw_handle()
+    }
+
+    /// Signals it, for one wait.
+    pub(crate) fn set(&self) {
+        // SAFETY: the handle is open as long as `self`. It can only fail for one that is not an event.
+        unsafe { SetEvent(self.handle()) };
     }
 
     /// Waits for a signal, at most `limit`, which is rounded up to a millisecond (and by Windows to a tick, 15.6 ms unless
