@@ -1,7 +1,7 @@
 //! A connect that waits, with the GIL released.
 //!
 //! It is the asynchronous one, polled by the thread that asked for it, so that the wait can be left: every
-//! [`SLICE`] the main thread lets Python handle its signals (KeyboardInterrupt comes from there), and any thread ends when the
+//! [`SLICE`] the main thread lets Python handle its signals (`KeyboardInterrupt` comes from there), and any thread ends when the
 //! interpreter does. Dropping the future closes its sockets. In the child of a fork there is no reactor; there the blocking connect
 //! runs on a thread of its own, and one that is left finishes alone.
 
@@ -46,7 +46,13 @@ fn go_on(signals: bool) -> PyResult<()> {
     if lifecycle::is_closing() {
         return Err(closing());
     }
-    if signals { Python::attach(|py| py.check_signals()) } else { Ok(()) }
+    if !signals {
+        return Ok(());
+    }
+    // The method itself is not general enough for every lifetime.
+    #[expect(clippy::redundant_closure_for_method_calls)]
+    let handled = Python::attach(|py| py.check_signals());
+    handled
 }
 
 fn polled(connector: &Connector, target: &Target, signals: bool) -> PyResult<Ended> {

@@ -1,13 +1,24 @@
 //! Every package that the program is built from may be used under one of the licences in deny.toml.
 
 use crate::workspace::Workspace;
+use cargo_metadata::MetadataCommand;
 use spdx::{Expression, LicenseReq};
 use std::fs;
 
-pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
+/// `beside`: the folders of further workspaces.
+pub(crate) fn check(workspace: &Workspace, beside: &[&str]) -> Result<(), String> {
     let allowed = allowed(&workspace.root.join("deny.toml"))?;
     let mut complaints = Vec::new();
-    for package in workspace.packages() {
+    let mut packages = workspace.packages().to_vec();
+    for name in beside {
+        let manifest = workspace.root.join(name).join("Cargo.toml");
+        let read = MetadataCommand::new().manifest_path(&manifest).exec();
+        packages
+            .extend(read.map_err(|error| format!("cannot read {}: {error}", manifest.display()))?.packages);
+    }
+    packages.sort_by(|a, b| a.id.cmp(&b.id));
+    packages.dedup_by(|a, b| a.id == b.id);
+    for package in &packages {
         let Some(licence) = &package.license else {
             complaints.push(format!("{} {} names no licence", package.name, package.version));
             continue;

@@ -12,6 +12,9 @@ use std::process::{Command, ExitCode};
 /// The packages that may contain unsafe code; every other one forbids it in its root.
 const UNSAFE_PACKAGES: &[&str] = &["unstall-sys", "unstall-hook", "unstall-ffi", "unstall-rtoshim"];
 
+/// Workspaces of their own, so that nobody else has to build what they need.
+const BESIDE: &[&str] = &["examples", "python"];
+
 /// Where people read the minimum Rust version, and the text before it. The value itself is in the root Cargo.toml.
 const MSRV_MENTIONS: &[(&str, &str)] = &[
     ("README.md", "Rust "),
@@ -26,27 +29,18 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, String> {
         "clippy",
         &mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     );
-    let examples = |arguments: &[&str]| {
-        let mut command = cargo(["--quiet"]);
-        command.args(arguments).env("CARGO_TARGET_DIR", &workspace.target);
-        command
-    };
-    run.command(
-        "format of the examples in other clients",
-        &mut examples(&["fmt", "--manifest-path", "examples/Cargo.toml", "--check"]),
-    );
-    run.command(
-        "clippy of the examples in other clients",
-        &mut examples(&[
-            "clippy",
-            "--manifest-path",
-            "examples/Cargo.toml",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]),
-    );
+    for name in BESIDE {
+        let manifest = format!("{name}/Cargo.toml");
+        let beside = |arguments: &[&str]| {
+            let mut command = cargo(["--quiet"]);
+            command.args(arguments).env("CARGO_TARGET_DIR", &workspace.target);
+            command
+        };
+        let format = ["fmt", "--manifest-path", &manifest, "--check"];
+        run.command(&format!("format of {name}/"), &mut beside(&format));
+        let clippy = ["clippy", "--manifest-path", &manifest, "--all-targets", "--", "-D", "warnings"];
+        run.command(&format!("clippy of {name}/"), &mut beside(&clippy));
+    }
     run.command(
         "documentation",
         cargo(["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),
@@ -54,7 +48,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, String> {
     run.step("unsafe code only where it may be", || unsafe_is_forbidden(workspace));
     run.step("one minimum Rust version everywhere", || msrv_agrees(workspace));
     run.step("every dependency has its reason in docs/DESIGN.md", || dependencies_have_reasons(workspace));
-    run.step("licences", || licences::check(workspace));
+    run.step("licences", || licences::check(workspace, BESIDE));
     cargo_deny(&mut run);
     msrv::add(&mut run, workspace)?;
     Ok(run.finish())

@@ -167,7 +167,7 @@ pub fn queue(destination: SocketAddr) -> Queue {
 }
 
 /// [`queue`] for a connect that will take the room if there is some. What was read is given to as many connects as there were places;
-/// to the others the queue is full, and after [`REREAD`] it is read again. So a crowd does not send more SYNs than the queue can hold.
+/// to the others the queue is full, and after 100 us it is read again. So a crowd does not send more SYNs than the queue can hold.
 pub fn place(destination: SocketAddr) -> Place {
     with_recent(|recent| recent.place(destination, Instant::now()))
 }
