@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backlog;
+pub mod hook;
 pub mod listener;
 pub mod locality;
 pub mod outcome;
