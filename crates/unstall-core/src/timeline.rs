@@ -7,6 +7,8 @@
 
 #[cfg(feature = "serde")]
 mod json;
+#[cfg(feature = "qlog")]
+pub mod qlog;
 mod render;
 
 use crate::outcome::{OsError, Outcome};

@@ -270,6 +270,33 @@ impl Connector {
         (result.map_err(|why| ConnectError::new(timeline.clone(), why)), timeline)
     }
 
+    /// A timeline as qlog: one JSON document (`application/qlog+json`) with the events of draft-kuehlewind-happy-qlog, for qvis and
+    /// other viewers. See [`unstall_core::timeline::qlog`] for what stands where; the policy is this connector's, so ask the one that
+    /// connected. Each document is a session of its own (`he_session_id`).
+    ///
+    /// ```
+    /// use unstall::Connector;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = unstall::testing::v4_only()?;
+    /// # let target = server.target();
+    /// let connector = Connector::new();
+    /// let (_, timeline) = connector.connect_timeline(&target);
+    /// assert!(connector.qlog(&timeline).contains("hev3:connection_selected"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "qlog")]
+    pub fn qlog(&self, timeline: &Timeline) -> String {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        use unstall_core::timeline::qlog;
+
+        // Two keys of its own make each hasher differ.
+        let session = format!("{:016x}", RandomState::new().build_hasher().finish());
+        let is_own = |ip| locality::is_local_by(ip, addresses::is_own);
+        qlog::document(timeline, &self.race_config(), &session, &is_own)
+    }
+
     /// The address, if the target is one and may be tried, so that there is nothing to race.
     pub(crate) fn only_address(&self, target: &Target) -> Option<SocketAddr> {
         if self.addresses.is_some() {
