@@ -5,17 +5,19 @@
 //! `outcome`, `elapsed_ns`, `resolve_ns`, `attempts[]` of `address`, `reason`, `start_ns`, `end_ns`,
 //! `outcome`, `os_error`. Times are integer nanoseconds; `null` is "there was none".
 
+mod attempts;
 #[cfg(feature = "serde")]
 mod json;
 #[cfg(feature = "qlog")]
 pub mod qlog;
 mod render;
 
+pub use attempts::Attempts;
+
 use crate::outcome::{OsError, Outcome};
 use crate::race::Family;
 use crate::syn::Prepared;
 use crate::target::Target;
-use smallvec::SmallVec;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -101,7 +103,7 @@ pub struct Timeline {
     /// `None`: the target was an address.
     pub resolution: Option<Resolution>,
     /// In the order in which they started.
-    pub attempts: SmallVec<[Attempt; 2]>,
+    pub attempts: Attempts,
     /// What the connect came to.
     pub outcome: Outcome,
     /// How long the whole connect took.

@@ -1,14 +1,13 @@
 //! A connect's timeline as text and as JSON.
 
 use proptest::prelude::*;
-use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 use unstall_core::outcome::{Operation, OsError, Outcome};
 use unstall_core::syn::Prepared;
 use unstall_core::text::Charset;
-use unstall_core::timeline::{Attempt, Reason, Resolution, Timeline};
+use unstall_core::timeline::{Attempt, Attempts, Reason, Resolution, Timeline};
 
 fn us(us: u64) -> Duration {
     Duration::from_micros(us)
@@ -43,7 +42,7 @@ fn slow_refusal() -> Timeline {
             os_error: None,
             answers: Vec::new(),
         }),
-        attempts: SmallVec::from_vec(vec![refused, connected]),
+        attempts: Attempts::from(vec![refused, connected]),
         outcome: Outcome::Connected,
         elapsed: us(2_030_600),
     }
@@ -76,7 +75,7 @@ fn bars_follow_the_scale() {
     let timeline = Timeline {
         target: "10.0.0.1:80".parse().unwrap(),
         resolution: None,
-        attempts: SmallVec::from_vec(vec![
+        attempts: Attempts::from(vec![
             attempt("10.0.0.1:80", 0, 1000, Outcome::TimedOut),
             attempt("10.0.0.2:80", 250, 1000, Outcome::Cancelled),
             attempt("10.0.0.3:80", 500, 750, Outcome::Refused),
@@ -96,7 +95,7 @@ fn times_beyond_the_end_stretch_the_scale_and_odd_ones_do_no_harm() {
     let timeline = |attempts: Vec<Attempt>, elapsed| Timeline {
         target: "10.0.0.1:80".parse().unwrap(),
         resolution: None,
-        attempts: SmallVec::from_vec(attempts),
+        attempts: Attempts::from(attempts),
         outcome: Outcome::Unknown,
         elapsed,
     };
@@ -121,7 +120,7 @@ fn times_beyond_the_end_stretch_the_scale_and_odd_ones_do_no_harm() {
 fn a_resolution_shows_what_it_came_to() {
     let line = |failure, addresses: &[&str]| {
         let mut timeline = slow_refusal();
-        timeline.attempts.clear();
+        timeline.attempts = Attempts::new();
         let resolution = timeline.resolution.as_mut().unwrap();
         resolution.failure = failure;
         resolution.addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
@@ -138,7 +137,7 @@ fn the_winner_is_the_attempt_that_connected() {
     assert_eq!(timeline.winner().map(|attempt| attempt.address), Some("127.0.0.1:5000".parse().unwrap()));
     assert_eq!(timeline.winner().map(Attempt::took), Some(us(300)));
     assert_eq!(timeline.resolution.as_ref().map(Resolution::took), Some(us(200)));
-    timeline.attempts.pop();
+    timeline.attempts = timeline.attempts[..1].to_vec().into();
     assert_eq!(timeline.winner(), None);
 }
 
@@ -217,7 +216,7 @@ prop_compose! {
         elapsed in time(),
     ) -> Timeline {
         let target = "localhost:80".parse().unwrap();
-        Timeline { target, resolution, attempts: SmallVec::from_vec(attempts), outcome, elapsed }
+        Timeline { target, resolution, attempts: Attempts::from(attempts), outcome, elapsed }
     }
 }
 

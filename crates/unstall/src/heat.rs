@@ -4,9 +4,9 @@ use crate::connector::is_local;
 use crate::resolver::Answer;
 use crate::retry::{Again, Retries, Silent, Stream, Tries};
 use crate::{
-    Attempt, Connector, Family, FamilyAnswer, Prepared, Reason, Resolution, Target, Timeline, retry,
+    Attempt, Attempts, Connector, Family, FamilyAnswer, Prepared, Reason, Resolution, Target, Timeline, retry,
 };
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use unstall_core::backlog::Seen;
@@ -66,7 +66,7 @@ pub(crate) struct Heat<S> {
     target: Target,
     resolution: Option<Resolution>,
     /// The attempt with the id n is the n-th.
-    attempts: SmallVec<[Attempt; 2]>,
+    attempts: Attempts,
     /// The pending attempts that are to be looked at, and when.
     looks: SmallVec<[(AttemptId, Duration); 2]>,
     /// In the order in which they came.
@@ -185,7 +185,7 @@ impl<S: Stream> Heat<S> {
             retries: connector.retries(),
             target,
             resolution: None,
-            attempts: SmallVec::new(),
+            attempts: Attempts::new(),
             looks: SmallVec::new(),
             errors: SmallVec::new(),
             winner: None,
@@ -423,7 +423,7 @@ pub(crate) fn one_attempt(
     attempt.outcome = error.map_or(Outcome::Connected, Error::outcome);
     attempt.os_error = error.and_then(Error::os_error);
     let outcome = attempt.outcome;
-    Timeline { target, resolution: None, attempts: smallvec![attempt], outcome, elapsed }
+    Timeline { target, resolution: None, attempts: attempt.into(), outcome, elapsed }
 }
 
 /// An attempt that has just started.

@@ -101,7 +101,7 @@ pub use unstall_core::outcome::{Operation, OsError, Outcome};
 pub use unstall_core::race::Family;
 pub use unstall_core::syn::{Prepared, SynRetransmissions};
 pub use unstall_core::target::{Host, Name, ParseTargetError, ParseTargetErrorKind, Target, Zone, ZoneName};
-pub use unstall_core::timeline::{Attempt, FamilyAnswer, Reason, Resolution, Timeline};
+pub use unstall_core::timeline::{Attempt, Attempts, FamilyAnswer, Reason, Resolution, Timeline};
 
 use std::net::TcpStream;
 

@@ -1,13 +1,12 @@
 //! The JSON of a timeline. What is written is read back to an equal value (durations of 584 years and more
 //! excepted).
 
-use super::{Attempt, FamilyAnswer, Reason, Resolution, Timeline};
+use super::{Attempt, Attempts, FamilyAnswer, Reason, Resolution, Timeline};
 use crate::outcome::{Operation, OsError, Outcome};
 use crate::syn::Prepared;
 use crate::target::Target;
 use crate::text::ns;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use smallvec::SmallVec;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -82,7 +81,7 @@ struct TimelineJson {
     resolve_ns: Option<u64>,
     #[serde(default)]
     resolution: Option<Resolution>,
-    attempts: SmallVec<[Attempt; 2]>,
+    attempts: Attempts,
 }
 
 impl Serialize for Attempt {

@@ -153,17 +153,15 @@ impl ResolveError {
         }
     }
 
+    pub(crate) fn os(error: Error) -> Self {
+        Self(Cause::Os(error))
+    }
+
     pub(crate) fn into_error(self, name: &str) -> Error {
         match self.0 {
             Cause::Os(error) => error,
             Cause::Own { outcome, reason } => Error::unresolved(name, outcome, reason),
         }
-    }
-}
-
-impl From<Error> for ResolveError {
-    fn from(error: Error) -> Self {
-        Self(Cause::Os(error))
     }
 }
 

@@ -19,7 +19,7 @@ impl Resolver for OsResolver {
             let Question { name, port, .. } = question;
             let answer = offload(move || resolve::ask_os(&name, port, None)).await;
             let lost = "the resolver panicked, or no thread could be started for it";
-            Ok(answer.ok_or_else(|| ResolveError::new(Outcome::Exhausted, lost))??)
+            answer.ok_or_else(|| ResolveError::new(Outcome::Exhausted, lost))?.map_err(ResolveError::os)
         })
     }
 
