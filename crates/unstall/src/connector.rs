@@ -1,10 +1,11 @@
 //! What a connect may be told, and the two ways it goes: straight to one address, or a race.
 
 use crate::drive::{self, One};
-use crate::heat::{self, Why};
+use crate::heat::{self, FIRST, Why};
 use crate::resolver::{Chosen, Resolver};
 use crate::retry::Retries;
-use crate::{ConnectError, Family, Prepared, SynRetransmissions, Target, Timeline};
+use crate::trace::Trace;
+use crate::{ConnectError, Family, Prepared, Reason, SynRetransmissions, Target, Timeline};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -313,10 +314,15 @@ impl Connector {
         start: Instant,
     ) -> One<(Prepared, Result<TcpStream, unstall_sys::Error>), drive::Raced> {
         let candidate = Candidate { address, local: is_local(address) };
+        let mut trace = Trace::connect(target);
+        trace.attempt(FIRST, address, Reason::DnsCompleted);
         if self.repeats(candidate) {
-            return drive::one(self, target, candidate, start);
+            return drive::one(self, target, candidate, start, trace);
         }
-        One::AtOnce(connect_blocking(address, &self.options(candidate.local), self.connect_timeout))
+        let (prepared, result) =
+            connect_blocking(address, &self.options(candidate.local), self.connect_timeout);
+        trace.over(FIRST, result.as_ref().err());
+        One::AtOnce((prepared, result))
     }
 
     /// Whether a try of this address may be followed by another. With no time at all there is none.

@@ -2,6 +2,7 @@
 
 use crate::heat::{Ended, FIRST, Heat, Step};
 use crate::resolver::{Answer, Lookups};
+use crate::trace::Trace;
 use crate::{Connector, Prepared, Target, retry};
 use std::net::TcpStream;
 use std::task::{Context, Poll};
@@ -13,8 +14,9 @@ use unstall_sys::{Error, resolve};
 /// Resolves the target and races its addresses.
 pub(crate) fn race(connector: &Connector, target: Target) -> Raced {
     let start = Instant::now();
+    let trace = Trace::connect(&target);
     if let Some(lookups) = Lookups::ask(connector, &target) {
-        let mut heat = Heat::asking(connector, target, start);
+        let mut heat = Heat::asking(connector, target, start, trace);
         let end = run(&mut heat, connector, &mut AttemptSet::new(), lookups);
         return heat.ended(end);
     }
@@ -22,7 +24,7 @@ pub(crate) fn race(connector: &Connector, target: Target) -> Raced {
         Some(addresses) => Ok(addresses),
         None => resolve::resolve(&target, connector.race_config().deadline),
     };
-    let mut heat = Heat::new(connector, target, start, resolved);
+    let mut heat = Heat::new(connector, target, start, resolved, trace);
     let end = run(&mut heat, connector, &mut AttemptSet::new(), Lookups::default());
     heat.ended(end)
 }
@@ -44,16 +46,23 @@ pub(crate) fn one(
     target: &Target,
     candidate: Candidate,
     start: Instant,
+    trace: Trace,
 ) -> One<(Prepared, Result<TcpStream, Error>), Raced> {
     let mut sockets = AttemptSet::new();
     let (prepared, started) = first(connector, &mut sockets, candidate);
     let failed = match started {
-        Ok(Started::Connected(stream)) => return One::AtOnce((prepared, Ok(stream))),
-        Err(error) if retry::is_final(&error) => return One::AtOnce((prepared, Err(error))),
+        Ok(Started::Connected(stream)) => {
+            trace.over(FIRST, None);
+            return One::AtOnce((prepared, Ok(stream)));
+        }
+        Err(error) if retry::is_final(&error) => {
+            trace.over(FIRST, Some(&error));
+            return One::AtOnce((prepared, Err(error)));
+        }
         Ok(Started::Pending) => None,
         Err(error) => Some(error),
     };
-    let mut heat = Heat::begun(connector, target.clone(), candidate, start, prepared);
+    let mut heat = Heat::begun(connector, target.clone(), candidate, start, prepared, trace);
     if let Some(error) = failed {
         heat.attempt_ended(FIRST, Err(error));
     }

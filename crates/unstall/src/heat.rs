@@ -3,6 +3,7 @@
 use crate::connector::is_local;
 use crate::resolver::Answer;
 use crate::retry::{Again, Retries, Silent, Stream, Tries};
+use crate::trace::Trace;
 use crate::{
     Attempt, Attempts, Connector, Family, FamilyAnswer, Prepared, Reason, Resolution, Target, Timeline, retry,
 };
@@ -10,7 +11,7 @@ use smallvec::SmallVec;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use unstall_core::backlog::Seen;
-use unstall_core::outcome::Outcome;
+use unstall_core::outcome::{OsError, Outcome};
 use unstall_core::race;
 use unstall_core::race::{Action, AttemptId, Candidate, End, Race, Verdict};
 use unstall_sys::Error;
@@ -74,6 +75,7 @@ pub(crate) struct Heat<S> {
     winner: Option<S>,
     /// A resolver still owes an answer.
     asking: bool,
+    trace: Trace,
 }
 
 impl<S: Stream> Heat<S> {
@@ -84,7 +86,12 @@ impl<S: Stream> Heat<S> {
         target: Target,
         start: Instant,
         resolved: Result<Vec<SocketAddr>, Error>,
+        trace: Trace,
     ) -> Self {
+        if target.is_name() {
+            let addresses = resolved.as_deref().unwrap_or_default();
+            trace.resolved(&target, addresses, resolved.as_ref().err());
+        }
         let now = start.elapsed();
         let race = with_answer(connector.race_config(), &target, &resolved, now);
         let resolution = target.is_name().then(|| Resolution {
@@ -96,13 +103,13 @@ impl<S: Stream> Heat<S> {
             answers: Vec::new(),
         });
         let errors = resolved.err().into_iter().collect();
-        Self { resolution, errors, ..Self::with_race(connector, target, start, race) }
+        Self { resolution, errors, ..Self::with_race(connector, target, start, race, trace) }
     }
 
     /// The race of a name whose addresses are still to come; [`answered`](Self::answered) tells them.
-    pub(crate) fn asking(connector: &Connector, target: Target, start: Instant) -> Self {
+    pub(crate) fn asking(connector: &Connector, target: Target, start: Instant, trace: Trace) -> Self {
         let race = Race::new(connector.race_config());
-        let mut heat = Self::with_race(connector, target, start, race);
+        let mut heat = Self::with_race(connector, target, start, race, trace);
         heat.resolution = Some(Resolution {
             start: Duration::ZERO,
             end: Duration::ZERO,
@@ -124,6 +131,7 @@ impl<S: Stream> Heat<S> {
             Ok(addresses) => (addresses, None),
             Err(error) => (Vec::new(), Some(error)),
         };
+        self.trace.resolved(&self.target, &addresses, error.as_ref());
         let candidates: SmallVec<[Candidate; 8]> = addresses.iter().copied().map(candidate).collect();
         self.race.answer_family(now, family, &candidates);
         let nothing = last && self.race.candidates().next().is_none();
@@ -165,20 +173,21 @@ impl<S: Stream> Heat<S> {
         candidate: Candidate,
         start: Instant,
         prepared: Prepared,
+        trace: Trace,
     ) -> Self {
         let mut config = connector.race_config();
         config.deadline = config.deadline.map(|limit| wait_of(limit, candidate.local));
         let race = Race::with_candidates(config, &[candidate]);
-        let mut heat = Self::with_race(connector, target, start, race);
+        let mut heat = Self::with_race(connector, target, start, race, trace);
         // With nothing else to try, the first thing that a race wants is this start (or its end, at a limit of 0).
         let first = heat.race.next(Duration::ZERO);
         if matches!(first, Action::Start { .. }) {
-            heat.started(FIRST, candidate, Reason::DnsCompleted, Duration::ZERO, prepared);
+            heat.has_started(FIRST, candidate, Reason::DnsCompleted, Duration::ZERO, prepared);
         }
         heat
     }
 
-    fn with_race(connector: &Connector, target: Target, start: Instant, race: Race) -> Self {
+    fn with_race(connector: &Connector, target: Target, start: Instant, race: Race, trace: Trace) -> Self {
         Self {
             start,
             race,
@@ -190,6 +199,7 @@ impl<S: Stream> Heat<S> {
             errors: SmallVec::new(),
             winner: None,
             asking: false,
+            trace,
         }
     }
 
@@ -211,6 +221,18 @@ impl<S: Stream> Heat<S> {
 
     /// The attempt `id`, the next in the order of their ids, is being started as [`Action::Start`] said.
     pub(crate) fn started(
+        &mut self,
+        id: AttemptId,
+        candidate: Candidate,
+        reason: Reason,
+        now: Duration,
+        prepared: Prepared,
+    ) {
+        self.trace.attempt(id, candidate.address, reason);
+        self.has_started(id, candidate, reason, now, prepared);
+    }
+
+    fn has_started(
         &mut self,
         id: AttemptId,
         candidate: Candidate,
@@ -247,7 +269,7 @@ impl<S: Stream> Heat<S> {
 
     /// The attempt `id` was closed as [`look`](Self::look) said.
     pub(crate) fn closed(&mut self, id: AttemptId, closing: Closing) {
-        let now = self.record(id, Outcome::TimedOut);
+        let now = self.record(id, Outcome::TimedOut, None);
         match closing {
             Closing::Afresh(reason) => self.race.attempt_renewed(now, id, reason),
             Closing::GivenUp => {
@@ -281,12 +303,12 @@ impl<S: Stream> Heat<S> {
         if self.attempts[id.0 as usize].reason == Reason::BacklogRetry && stream.is_ghost() {
             if let Some(Again { after, .. }) = self.retries.ended(Seen::Ghost, &self.tries(id)) {
                 stream.reset();
-                let now = self.record(id, Outcome::TimedOut);
+                let now = self.record(id, Outcome::TimedOut, None);
                 self.race.attempt_renewed(now + after, id, Reason::BacklogRetry);
                 return;
             }
         }
-        let now = self.record(id, Outcome::Connected);
+        let now = self.record(id, Outcome::Connected, None);
         if self.race.attempt_ended(now, id, Outcome::Connected) == Verdict::Keep {
             self.winner = Some(stream);
         }
@@ -295,8 +317,7 @@ impl<S: Stream> Heat<S> {
     fn failed(&mut self, id: AttemptId, error: Error) {
         let outcome = error.outcome();
         let again = retry::seen(&error).and_then(|seen| self.retries.ended(seen, &self.tries(id)));
-        let now = self.record(id, outcome);
-        self.attempts[id.0 as usize].os_error = error.os_error();
+        let now = self.record(id, outcome, error.os_error());
         self.errors.push(error);
         match again {
             Some(Again { after, reason: Reason::BacklogRetry }) => {
@@ -312,7 +333,7 @@ impl<S: Stream> Heat<S> {
     /// The attempt `id` has been closed as [`Action::Cancel`] said.
     pub(crate) fn cancelled(&mut self, id: AttemptId, outcome: Outcome) {
         self.looks.retain(|(of, _)| *of != id);
-        self.record(id, outcome);
+        self.record(id, outcome, None);
     }
 
     /// The wait itself failed, and so the race.
@@ -332,9 +353,12 @@ impl<S: Stream> Heat<S> {
         if outcome != Outcome::Connected {
             self.unanswered(outcome);
         }
-        let result = match self.winner.take() {
+        let winner = self.winner.take();
+        let why = winner.is_none().then(|| self.why(outcome));
+        self.trace.ended(outcome);
+        let result = match winner {
             Some(stream) => Ok(stream),
-            None => Err(self.why(outcome)),
+            None => Err(why.unwrap_or_default()),
         };
         let timeline = Timeline {
             target: self.target,
@@ -374,11 +398,13 @@ impl<S: Stream> Heat<S> {
         self.race.candidates().any(|candidate| candidate.address == address && candidate.local)
     }
 
-    fn record(&mut self, id: AttemptId, outcome: Outcome) -> Duration {
+    fn record(&mut self, id: AttemptId, outcome: Outcome, error: Option<OsError>) -> Duration {
         let now = self.start.elapsed();
         let attempt = &mut self.attempts[id.0 as usize];
         attempt.outcome = outcome;
         attempt.end = now;
+        attempt.os_error = error;
+        self.trace.attempt_ended(id, outcome, error);
         now
     }
 }

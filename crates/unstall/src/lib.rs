@@ -40,6 +40,9 @@
 //! | `tokio` | `unstall::tokio`: connects that wait on tokio |
 //! | `async-io` | `unstall::async_io`: connects that wait on async-io, for smol and async-std |
 //! | `hyper` | `unstall::hyper`: a connector for hyper-util's client, tonic, axum and whatever takes the same; implies `tokio` |
+//! | `hickory` | `unstall::hickory`: a resolver for [`Connector::resolver`] that asks name servers itself, AAAA and A apart; implies `tokio` |
+//! | `tracing` | spans and events of the crate tracing: `connect`, and below it one `attempt` for each, with OpenTelemetry's field names |
+//! | `qlog` | `Connector::qlog`: a timeline with the events of draft-kuehlewind-happy-qlog |
 //! | `ureq` | `unstall::ureq`: a connector for ureq 3.5 |
 //! | `testing` | `unstall::testing`: servers that are down, silent, full, resetting, late, deaf, for the tests of programs that connect |
 //! | `serde` | `Serialize` and `Deserialize` for [`Timeline`] and what it is made of |
@@ -79,6 +82,8 @@ mod connector;
 mod drive;
 mod error;
 mod heat;
+#[cfg(feature = "hickory")]
+pub mod hickory;
 #[cfg(feature = "hyper")]
 pub mod hyper;
 mod offload;
@@ -91,6 +96,7 @@ mod retry;
 pub mod testing;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+mod trace;
 #[cfg(feature = "ureq")]
 pub mod ureq;
 

@@ -186,9 +186,10 @@ impl Resolver for Slow {
 #[test]
 fn a_runtime_that_is_shut_down_during_the_resolution_is_an_error() {
     let server = testing::v4_only().unwrap();
-    for connector in
-        [Connector::new().connect_timeout(LONG).resolver(Mute), Connector::new().resolver(Slow(server.addr()))]
-    {
+    for connector in [
+        Connector::new().connect_timeout(LONG).resolver(Mute),
+        Connector::new().resolver(Slow(server.addr())),
+    ] {
         for multi in [false, true] {
             let runtime = if multi {
                 Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()

@@ -121,7 +121,8 @@ fn an_ipv4_answer_waits_for_the_ipv6_one_as_long_as_the_resolution_delay() {
 #[test]
 fn a_negative_ipv6_answer_ends_the_wait() {
     let server = testing::v4_only().unwrap();
-    for negative in [none(), Says::Fails(Outcome::NoName), Says::Fails(Outcome::TimedOut), Says::PanicsLater] {
+    for negative in [none(), Says::Fails(Outcome::NoName), Says::Fails(Outcome::TimedOut), Says::PanicsLater]
+    {
         let script = Script::new(negative, Says::Addresses(vec![V4]));
         everywhere(&script, server.port(), |(result, timeline)| {
             result.unwrap();
@@ -265,7 +266,8 @@ fn only_the_families_that_may_be_tried_are_asked_for() {
     let server = testing::v4_only().unwrap();
     let script = Script::new(Says::PanicsAtOnce, Says::Addresses(vec![V4]));
     for (_, connect) in DRIVERS {
-        let (result, timeline) = connect(&connector(script.clone()).family(Family::V4), &target(server.port()));
+        let (result, timeline) =
+            connect(&connector(script.clone()).family(Family::V4), &target(server.port()));
         result.unwrap();
         assert_eq!(timeline.winner().unwrap().reason, Reason::DnsCompleted);
     }

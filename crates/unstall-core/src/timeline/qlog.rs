@@ -12,7 +12,7 @@
 //! they are never written.
 
 use super::{Attempt, FamilyAnswer, Reason, Resolution, Timeline};
-use crate::outcome::Outcome;
+use crate::outcome::{OsError, Outcome};
 use crate::race::{Config, Family, MAX_ATTEMPT_DELAY, MIN_ATTEMPT_DELAY};
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, SocketAddr};
@@ -166,7 +166,7 @@ impl Race<'_> {
                 "hostname": hostname,
                 "results": results,
                 "answer_type": answer_type(answer),
-                "error_code": answer.failure.and(resolution.os_error).and_then(|error| error.name()),
+                "error_code": answer.failure.and(resolution.os_error).and_then(OsError::name),
                 "error_message": answer.failure.map(|failure| failure.to_string()),
                 "duration_ms": ms(answer.end.saturating_sub(resolution.start)),
             });
@@ -235,7 +235,7 @@ impl Race<'_> {
         let data = json!({
             "attempt_id": id,
             "target": target(attempt.address),
-            "scheduled_after_ms": ms(attempt.start - scheduled),
+            "scheduled_after_ms": ms(attempt.start.saturating_sub(scheduled)),
             "reason": if known { attempt.reason.id() } else { Reason::PolicyTimer.id() },
             "unstall_reason": (!known).then(|| attempt.reason.id()),
         });
@@ -288,15 +288,11 @@ impl Race<'_> {
         let timeline = self.timeline;
         let winner = timeline.attempts.iter().position(|attempt| attempt.outcome == Outcome::Connected);
         let won = winner.map(|index| &timeline.attempts[index]);
-        match (winner, won) {
-            (Some(index), Some(won)) => {
-                let data = json!({ "attempt_id": index.to_string() });
-                log.add(won.end, CONNECTION_SELECTED, data);
-            }
-            _ => {
-                let data = json!({ "reason": timeline.outcome.to_string() });
-                log.add(timeline.elapsed, CONNECTION_ABORTED, data);
-            }
+        if let (Some(index), Some(won)) = (winner, won) {
+            log.add(won.end, CONNECTION_SELECTED, json!({ "attempt_id": index.to_string() }));
+        } else {
+            let data = json!({ "reason": timeline.outcome.to_string() });
+            log.add(timeline.elapsed, CONNECTION_ABORTED, data);
         }
         let data = json!({
             "outcome": if won.is_some() { "success" } else { "aborted" },

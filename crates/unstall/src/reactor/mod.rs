@@ -17,7 +17,8 @@ use crate::connector::is_local;
 use crate::heat::{self, Ended, FIRST, Heat, Step, Why};
 use crate::offload::offload;
 use crate::resolver::{Answer, Lookups};
-use crate::{ConnectError, Connector, Prepared, Target, Timeline, retry};
+use crate::trace::Trace;
+use crate::{ConnectError, Connector, Prepared, Reason, Target, Timeline, retry};
 use smallvec::SmallVec;
 use std::future::poll_fn;
 use std::io;
@@ -120,8 +121,9 @@ enum Begun<R: Reactor> {
 /// Resolves the target and races its addresses.
 async fn race<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Stream> {
     let start = Instant::now();
+    let trace = Trace::connect(&target);
     if let Some(lookups) = Lookups::ask(connector, &target) {
-        let mut heat = Heat::asking(connector, target, start);
+        let mut heat = Heat::asking(connector, target, start, trace);
         let end = run::<R>(&mut heat, connector, Field::new(), lookups).await;
         return heat.ended(end);
     }
@@ -129,7 +131,7 @@ async fn race<R: Reactor>(connector: &Connector, target: Target) -> Ended<R::Str
         Some(addresses) => Ok(addresses),
         None => addresses::<R>(&target, connector.race_config().deadline).await,
     };
-    let mut heat = Heat::new(connector, target, start, resolved);
+    let mut heat = Heat::new(connector, target, start, resolved, trace);
     let end = run::<R>(&mut heat, connector, Field::new(), Lookups::default()).await;
     heat.ended(end)
 }
@@ -164,9 +166,9 @@ enum Stage<R: Reactor> {
     /// There may be several addresses.
     Race(Target),
     /// The end of one attempt, which is final.
-    Last(Lone<imp::Connecting<R>>),
+    Last(Lone<imp::Connecting<R>>, Trace),
     /// The end of a first attempt; or it failed, and is made again.
-    First(Lone<Result<imp::Connecting<R>, Error>>),
+    First(Lone<Result<imp::Connecting<R>, Error>>, Trace),
 }
 
 impl<R: Reactor> Stage<R> {
@@ -174,12 +176,13 @@ impl<R: Reactor> Stage<R> {
         match self {
             Self::Over(lone) => lone.ended(),
             Self::Race(target) => race::<R>(connector, target).await,
-            Self::Last(Lone { target, address, prepared, start, result: connecting }) => {
+            Self::Last(Lone { target, address, prepared, start, result: connecting }, trace) => {
                 let limit = connector.race_config().deadline;
                 let result = within(connecting, address, limit).await;
+                trace.over(FIRST, result.as_ref().err());
                 Lone { target, address, prepared, start, result }.ended()
             }
-            Self::First(begun) => repeated::<R>(connector, begun).await,
+            Self::First(begun, trace) => repeated::<R>(connector, begun, trace).await,
         }
     }
 }
@@ -191,15 +194,23 @@ fn begin<R: Reactor>(connector: &Connector, target: Target) -> Stage<R> {
     let candidate = Candidate { address, local: is_local(address) };
     let patience = connector.retries().patience(candidate.local, 0);
     let options = Options { patience, ..connector.options(candidate.local) };
+    let mut trace = Trace::connect(&target);
+    trace.attempt(FIRST, address, Reason::DnsCompleted);
     let (prepared, begun) = imp::start::<R>(address, options, connector.race_config().deadline);
     let repeats = connector.repeats(candidate);
     let lone = Lone { target, address, prepared, start, result: () };
     match begun {
-        Ok(Begun::Connected(stream)) => Stage::Over(lone.with(Ok(stream))),
-        Ok(Begun::Pending(connecting)) if repeats => Stage::First(lone.with(Ok(connecting))),
-        Ok(Begun::Pending(connecting)) => Stage::Last(lone.with(connecting)),
-        Err(error) if repeats && !retry::is_final(&error) => Stage::First(lone.with(Err(error))),
-        Err(error) => Stage::Over(lone.with(Err(error))),
+        Ok(Begun::Connected(stream)) => {
+            trace.over(FIRST, None);
+            Stage::Over(lone.with(Ok(stream)))
+        }
+        Ok(Begun::Pending(connecting)) if repeats => Stage::First(lone.with(Ok(connecting)), trace),
+        Ok(Begun::Pending(connecting)) => Stage::Last(lone.with(connecting), trace),
+        Err(error) if repeats && !retry::is_final(&error) => Stage::First(lone.with(Err(error)), trace),
+        Err(error) => {
+            trace.over(FIRST, Some(&error));
+            Stage::Over(lone.with(Err(error)))
+        }
     }
 }
 
@@ -207,10 +218,11 @@ fn begin<R: Reactor>(connector: &Connector, target: Target) -> Stage<R> {
 async fn repeated<R: Reactor>(
     connector: &Connector,
     begun: Lone<Result<imp::Connecting<R>, Error>>,
+    trace: Trace,
 ) -> Ended<R::Stream> {
     let Lone { target, address, prepared, start, result } = begun;
     let candidate = Candidate { address, local: is_local(address) };
-    let mut heat = Heat::begun(connector, target, candidate, start, prepared);
+    let mut heat = Heat::begun(connector, target, candidate, start, prepared, trace);
     let mut field = Field::<R>::new();
     match result {
         Ok(connecting) => field.push(Runner::new(FIRST, connecting)),

@@ -1,6 +1,7 @@
 //! What the tests share: private namespaces, tests that are left out visibly, what this process holds open.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod dns;
 pub(crate) mod drivers;
 pub(crate) mod namespace;
 pub(crate) mod strace;
