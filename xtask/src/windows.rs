@@ -5,7 +5,10 @@
 //! `-msvc` just works.
 
 mod apt;
+mod both;
 mod ci;
+mod foreign;
+mod programs;
 mod setup;
 mod wine;
 
@@ -18,6 +21,9 @@ use std::process::{Command as Process, ExitCode, ExitStatus};
 
 /// What programs are built for.
 pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
+
+/// What is built for 32-bit programs: the DLL of `unstall run`.
+pub(crate) const TARGET32: &str = "i686-pc-windows-gnu";
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -46,6 +52,8 @@ pub(crate) enum Command {
     },
     /// Run Windows programs under Wine in the lab: what Windows' refusals cost, and what unstall does about it. As root.
     Lab(Passed),
+    /// Run programs of many kinds under Wine in the lab, with and without `unstall run`. As root.
+    Hook(Passed),
     /// Compile C programs with MinGW, link them to the C interface and run them under Wine.
     C(Passed),
     /// Everything of the above that tells whether it works: tests twice, as an old Windows, without ConnectEx; lints; the lab.
@@ -105,6 +113,7 @@ pub(crate) fn run(workspace: &Workspace, command: Command) -> Result<ExitCode, S
         }
         Command::Ci => return ci::run(workspace, &toolchain),
         Command::Lab(passed) => lab(workspace, &toolchain, passed),
+        Command::Hook(passed) => hook(workspace, &toolchain, passed),
         Command::C(passed) => c(workspace, &toolchain, passed),
         Command::Env { version } => {
             let prefix = wine::prefix(workspace, &toolchain, version.windows)?;
@@ -128,6 +137,25 @@ fn lab(workspace: &Workspace, toolchain: &Toolchain, passed: Passed) -> Result<E
         wine::lab_prefix(workspace, toolchain, windows)?;
     }
     finish(lab_test(workspace).args(passed.arguments))
+}
+
+/// Builds `unstall run` for both bitnesses, gathers programs, and runs the tests of both in the lab.
+fn hook(workspace: &Workspace, toolchain: &Toolchain, passed: Passed) -> Result<ExitStatus, String> {
+    for mut build in [lab_build(toolchain), programs::build32(toolchain)] {
+        let status = finish(&mut build)?;
+        if !status.success() {
+            return Ok(status);
+        }
+    }
+    finish(hook_test(workspace, toolchain)?.args(passed.arguments))
+}
+
+/// The tests, with everything that they need.
+fn hook_test(workspace: &Workspace, toolchain: &Toolchain) -> Result<Process, String> {
+    programs::gather(workspace)?;
+    let libraries = both::libraries()?;
+    let prefix = both::prefix(workspace, toolchain, &libraries)?;
+    Ok(programs::test(workspace, &prefix, &libraries))
 }
 
 /// Builds the C interface, and runs the tests of C programs that use it.

@@ -23,11 +23,22 @@ struct Source {
 /// apt with lists and caches in a folder of its own, asking this machine's source.
 pub(crate) struct Apt {
     folder: PathBuf,
+    architecture: &'static str,
 }
 
 impl Apt {
     /// Reads the lists of this release and of `next` from where this machine gets the former.
     pub(crate) fn new(folder: &Path, codename: &str, next: &str) -> Result<Self, String> {
+        Self::for_architecture("amd64", folder, codename, &[next])
+    }
+
+    /// The same for another architecture than this machine's, whose packages can be unpacked here though not installed.
+    pub(crate) fn for_architecture(
+        architecture: &'static str,
+        folder: &Path,
+        codename: &str,
+        more: &[&str],
+    ) -> Result<Self, String> {
         let sources = machine_sources()?;
         let serves = |source: &&Source| {
             source.suites.iter().any(|suite| suite == codename)
@@ -42,10 +53,10 @@ impl Apt {
             fs::create_dir_all(&path)
                 .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
         }
-        let list = format!("{}{}", source.line(codename), source.line(next));
+        let list: String = [codename].iter().chain(more).map(|suite| source.line(suite)).collect();
         let path = folder.join("sources.list");
         fs::write(&path, list).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        let apt = Self { folder: folder.to_owned() };
+        let apt = Self { folder: folder.to_owned(), architecture };
         run(apt.command("apt-get").args(["--quiet", "update"]))?;
         Ok(apt)
     }
@@ -74,7 +85,8 @@ impl Apt {
             "Dir::Etc::SourceParts=-".to_owned(),
             format!("Dir::State::Lists={folder}/lists"),
             format!("Dir::Cache={folder}/cache"),
-            "APT::Architecture=amd64".to_owned(),
+            format!("APT::Architecture={}", self.architecture),
+            format!("APT::Architectures::={}", self.architecture),
             // The user that apt changes to may not be able to write here.
             "APT::Sandbox::User=root".to_owned(),
             "Debug::NoLocking=1".to_owned(),

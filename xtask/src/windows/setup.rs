@@ -14,8 +14,8 @@ use std::process::Command;
 /// Counts changes to what `prepare` makes, so that an older folder is not taken for a new one.
 const LAYOUT: u32 = 1;
 /// The release that the compiler is of, and the next one, which has the standard library's source for it.
-const CODENAME: &str = "bookworm";
-const NEXT: &str = "trixie";
+pub(crate) const CODENAME: &str = "bookworm";
+pub(crate) const NEXT: &str = "trixie";
 
 /// The compiler with what it needs. rustc-web is the Rust that Debian keeps for its browsers: the main archive has
 /// 1.85, the security archive a newer one, which is not asked.
@@ -181,7 +181,7 @@ fn wrapper(program: &str, usr: &Path) -> String {
 }
 
 /// Where toolchains are kept between runs and checkouts.
-fn cache() -> Result<PathBuf, String> {
+pub(crate) fn cache() -> Result<PathBuf, String> {
     let base = env::var_os("XDG_CACHE_HOME")
         .filter(|path| !path.is_empty())
         .map(PathBuf::from)

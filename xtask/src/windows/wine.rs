@@ -25,7 +25,8 @@ pub(crate) fn prefix(
     toolchain: &Toolchain,
     windows: Windows,
 ) -> Result<PathBuf, String> {
-    prefix_in(&workspace.target.join("wine"), toolchain, windows)
+    let folder = workspace.target.join("wine");
+    make(&folder, windows.name(), |draft| fill(draft, toolchain, windows, &[]))
 }
 
 /// The same for programs in the lab. A prefix has one server, which holds the sockets of all its programs; so the lab's are
@@ -35,7 +36,7 @@ pub(crate) fn lab_prefix(
     toolchain: &Toolchain,
     windows: Windows,
 ) -> Result<PathBuf, String> {
-    prefix_in(&lab_prefixes(workspace), toolchain, windows)
+    make(&lab_prefixes(workspace), windows.name(), |draft| fill(draft, toolchain, windows, &[]))
 }
 
 /// The folder that the lab's prefixes are in.
@@ -43,15 +44,20 @@ pub(crate) fn lab_prefixes(workspace: &Workspace) -> PathBuf {
     workspace.target.join("wine-lab")
 }
 
-fn prefix_in(folder: &Path, toolchain: &Toolchain, windows: Windows) -> Result<PathBuf, String> {
-    let prefix = folder.join(windows.name());
+/// A prefix in a folder, made first where there is none.
+pub(crate) fn make(
+    folder: &Path,
+    name: &str,
+    fill: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<PathBuf, String> {
+    let prefix = folder.join(name);
     if prefix.exists() {
         return Ok(prefix);
     }
-    eprintln!("cargo xtask windows: make a Wine prefix ({}) ...", windows.name());
-    let draft = folder.join(format!("{}-{}", windows.name(), std::process::id()));
+    eprintln!("cargo xtask windows: make a Wine prefix ({name}) ...");
+    let draft = folder.join(format!("{name}-{}", std::process::id()));
     fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-    let made = fill(&draft, toolchain, windows).and_then(|()| {
+    let made = fill(&draft).and_then(|()| {
         fs::rename(&draft, &prefix).map_err(|error| format!("cannot move {}: {error}", draft.display()))
     });
     // Gone already where the move succeeded.
@@ -70,13 +76,21 @@ pub(crate) fn variables(prefix: &Path) -> Vec<(&'static str, OsString)> {
     ]
 }
 
-fn fill(prefix: &Path, toolchain: &Toolchain, windows: Windows) -> Result<(), String> {
-    let wine = |arguments: &[&str]| apt::run(Command::new("wine").envs(variables(prefix)).args(arguments));
+/// Makes a prefix. `extra`: what Wine needs to know besides.
+pub(crate) fn fill(
+    prefix: &Path,
+    toolchain: &Toolchain,
+    windows: Windows,
+    extra: &[(&'static str, OsString)],
+) -> Result<(), String> {
+    let variables = [variables(prefix), extra.to_vec()].concat();
+    let wine =
+        |arguments: &[&str]| apt::run(Command::new("wine").envs(variables.iter().cloned()).args(arguments));
     wine(&["wineboot", "--init"])?;
     wine(&["winecfg", "-v", windows.name()])?;
     let library = prefix.join("drive_c/windows/system32/bcryptprimitives.dll");
     fs::copy(toolchain.process_prng(), &library)
         .map_err(|error| format!("cannot write {}: {error}", library.display()))?;
     // The registry is on disk when the prefix's server has ended, which it does some seconds after its last program.
-    apt::run(Command::new("wineserver").envs(variables(prefix)).arg("--wait"))
+    apt::run(Command::new("wineserver").envs(variables.iter().cloned()).arg("--wait"))
 }
