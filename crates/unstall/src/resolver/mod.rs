@@ -46,9 +46,9 @@ use unstall_sys::Error;
 /// impl Resolver for Tests {
 ///     fn lookup(&self, question: Question) -> Lookup<'_> {
 ///         Box::pin(async move {
-///             match question.name().ends_with(".test") {
-///                 true => Ok(vec![(Ipv4Addr::LOCALHOST, question.port()).into()]),
-///                 false => Err(ResolveError::no_name("only names below .test are known here")),
+///             match question.name().strip_suffix(".test") {
+///                 Some(_) => Ok(vec![(Ipv4Addr::LOCALHOST, question.port()).into()]),
+///                 None => Err(ResolveError::no_name("only names below .test are known here")),
 ///             }
 ///         })
 ///     }
