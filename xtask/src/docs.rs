@@ -27,6 +27,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("schema/report.schema.json", &["schema", "doctor"]),
     ("schema/connect.schema.json", &["schema", "connect"]),
     ("schema/wait.schema.json", &["schema", "wait"]),
+    ("schema/clients.schema.json", &["schema", "clients"]),
     ("schema/checks.schema.json", &["schema", "checks"]),
     ("schema/lab-list.schema.json", &["schema", "lab-list"]),
     ("schema/lab-matrix.schema.json", &["schema", "lab-matrix"]),

@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 use unstall::{Family, Target};
+use unstall_core::hook::fixes::Fix;
 use unstall_doctor::{Options, Selection, Severity};
 
 /// Finds, fixes and proves TCP connect stalls, above all on localhost.
@@ -31,11 +32,13 @@ pub(crate) enum Command {
     Doctor(Doctor),
     Connect(Connect),
     Wait(Wait),
+    Clients(Clients),
     #[cfg(target_os = "linux")]
     Lab(crate::lab::args::Lab),
     #[cfg(not(target_os = "linux"))]
     #[command(hide = true)]
     Lab(NoLab),
+    Run(Run),
     Explain(Explain),
     Completions(Completions),
     Man(Man),
@@ -104,6 +107,13 @@ pub(crate) struct Connect {
 
     #[command(flatten)]
     pub(crate) family: FamilyArguments,
+
+    /// Write the connect to a file as qlog, for viewers such as qvis
+    ///
+    /// One JSON document with the events of draft-kuehlewind-happy-qlog (hev3). The file is made before the connect, and
+    /// what it had is lost.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qlog: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) json: Json,
@@ -180,6 +190,42 @@ pub(crate) struct Wait {
     pub(crate) command: Vec<OsString>,
 }
 
+/// Show how each program on this machine behaves: refusals, localhost, silence, time limits
+#[derive(Args, Debug)]
+pub(crate) struct Clients {
+    /// A command line with {url}, {host}, {port} or {target}; may be given several times
+    ///
+    /// `{limit}` stands for the seconds of the program's own time limit. Without any: the programs that are known and installed.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) client: Vec<String>,
+
+    /// How often each is run; what takes long is run less often
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(env = "UNSTALL_CLIENTS_RUNS", hide_env_values = true)]
+    pub(crate) runs: u32,
+
+    /// How long a run may take
+    #[arg(long, value_name = "TIME", default_value = "6s", value_parser = duration::parse)]
+    #[arg(env = "UNSTALL_TIMEOUT", hide_env_values = true)]
+    pub(crate) timeout: Duration,
+
+    /// Exit with 1 from this severity on: info, warn or error
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t, hide_possible_values = true)]
+    #[arg(env = "UNSTALL_FAIL_ON", hide_env_values = true)]
+    pub(crate) fail_on: FailOn,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    /// Progress on stderr: auto, always or never
+    ///
+    /// `auto`: one line that is rewritten on a terminal, plain lines elsewhere; `always`: the rewritten line
+    /// everywhere; `never`: none.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true)]
+    #[arg(env = "UNSTALL_PROGRESS", hide_env_values = true, hide_short_help = true)]
+    pub(crate) progress: When,
+}
+
 /// Run a program under Windows' refusals or in a broken network (on Linux)
 #[cfg(not(target_os = "linux"))]
 #[derive(Args, Debug)]
@@ -187,6 +233,40 @@ pub(crate) struct Wait {
 pub(crate) struct NoLab {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     _anything: Vec<String>,
+}
+
+/// Run an unchanged Windows program with the fixes (on Windows)
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// What to do: fast-refusal, no-so-error-stall, nodelay, unspecified-to-loopback
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fix)]
+    #[arg(default_values = Fix::DEFAULT.map(Fix::id), env = "UNSTALL_FIX", hide_env_values = true)]
+    pub(crate) fix: Vec<Fix>,
+
+    /// What not to do of that
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fix)]
+    #[arg(env = "UNSTALL_NO_FIX", hide_env_values = true)]
+    pub(crate) no_fix: Vec<Fix>,
+
+    /// Write each local connect to a JSON file (schema: unstall schema run)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Say on stderr at the end what it came to
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// For tests: a DLL to load before ours; may be given several times
+    #[arg(long, value_name = "DLL", hide = true)]
+    pub(crate) test_load: Vec<PathBuf>,
+
+    /// For tests: how long each real SO_ERROR takes, in ms
+    #[arg(long, value_name = "MS", hide = true, default_value_t)]
+    pub(crate) test_so_error_stall: u32,
+
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", required = true)]
+    pub(crate) program: Vec<OsString>,
 }
 
 /// Print the long text of a finding or an outcome
@@ -224,7 +304,7 @@ pub(crate) struct Man {
 /// Print the JSON schema of a report
 #[derive(Args, Debug)]
 pub(crate) struct Schema {
-    /// Whose: doctor, connect, wait, checks (doctor --list-checks), lab-list, lab-matrix, lab-reference, lab-burst, lab-backlog,
+    /// Whose: doctor, connect, wait, clients, checks (doctor --list-checks), lab-list, lab-matrix, lab-reference, lab-burst, lab-backlog,
     /// or error (any command line that makes no sense)
     #[arg(value_enum, hide_possible_values = true)]
     pub(crate) of: Document,
@@ -285,6 +365,7 @@ pub(crate) enum Document {
     Doctor,
     Connect,
     Wait,
+    Clients,
     Checks,
     #[cfg(target_os = "linux")]
     LabList,
@@ -368,6 +449,10 @@ fn check_id(id: &str) -> Result<&'static str, String> {
         Ok(_) => Err("one check at a time".to_owned()),
         Err(unknown) => Err(format!("{unknown} (unstall doctor --list-checks lists them)")),
     }
+}
+
+fn fix(id: &str) -> Result<Fix, String> {
+    Fix::from_id(id).ok_or_else(|| format!("write any of {}", Fix::ALL.map(Fix::id).join(", ")))
 }
 
 fn samples(text: &str) -> Result<usize, String> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 use unstall::{Outcome, Reason, Timeline};
+use unstall_clients::Survey;
 use unstall_doctor::report::Header;
 use unstall_doctor::{CheckInfo, Finding};
 
@@ -134,6 +135,19 @@ pub(crate) struct WaitAddress {
     pub(crate) http_status: Option<u16>,
 }
 
+/// What `unstall clients --json` prints. Durations are integers in nanoseconds whose name ends in `_ns`; `null` is "not measured".
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ClientsReport {
+    #[serde(flatten)]
+    header: Header,
+    /// What the figures are.
+    label: Label,
+    /// The survey, one element.
+    results: [Survey; 1],
+    /// What it comes to, each for all programs that it is about.
+    findings: Vec<Finding>,
+}
+
 /// What `unstall doctor --list-checks --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckList {
@@ -190,6 +204,12 @@ impl WaitReport {
             end,
             elapsed_ns: elapsed.as_nanos() as u64,
         }
+    }
+}
+
+impl ClientsReport {
+    pub(crate) fn new(header: Header, survey: Survey, findings: Vec<Finding>) -> Self {
+        Self { header, label: Label::here(), results: [survey], findings }
     }
 }
 

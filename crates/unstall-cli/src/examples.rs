@@ -67,6 +67,40 @@ const PAGES: &[Page] = &[
         exit_codes: exit::WAIT,
     },
     Page {
+        name: "clients",
+        more: "Looks for curl, wget, Python, Node, Deno, Bun, PHP, Ruby, Perl, Java, Go, .NET and nc, and runs each before servers of its own \
+               on loopback: a closed port by address and by `localhost`, a server on one family alone, a first address that does \
+               not answer, and a time limit of its own that is below Windows' refusal. Figures include the program's start-up. Every run \
+               is bounded and ends with what it started; proxies of the environment are left out. On Linux programs show what \
+               Linux does; in the lab they show what they do under Windows' refusals.",
+        examples: &[
+            ("unstall clients", "the programs of this machine"),
+            ("unstall lab -- unstall clients", "the same under Windows 11's refusals (Linux, emulated)"),
+            (
+                "unstall clients --client 'curl -m {limit} {url}'",
+                "a program of your own, with its own time limit",
+            ),
+            ("unstall clients --json | jq .results[0].clients", "for a program"),
+        ],
+        exit_codes: exit::CLIENTS,
+    },
+    Page {
+        name: "run",
+        more: "The program and its children are changed in memory, and nothing else is: no file, no setting, no service. Its streams, \
+               console, Ctrl-C and exit code are its own. fast-refusal: a local port where nobody listens is refused at once; a \
+               server that listens keeps Windows' retry. no-so-error-stall: SO_ERROR after a success is answered from what select or \
+               WSAPoll told. Off by default: nodelay (TCP_NODELAY), unspecified-to-loopback (0.0.0.0 and :: as destinations). Not \
+               followed: elevated, protected and AppContainer programs.",
+        examples: &[
+            ("unstall run -- php artisan serve", "with the default fixes"),
+            ("unstall run -v -- python manage.py test", "and what that has saved, estimated"),
+            ("unstall run --no-fix no-so-error-stall -- npm test", "without one of them"),
+            ("unstall run --fix fast-refusal,nodelay -- app.exe", "with these and no others"),
+            ("unstall run --report connects.json -- app.exe", "every local connect, for a program"),
+        ],
+        exit_codes: exit::RUN,
+    },
+    Page {
         name: "lab",
         more: "The program runs in a network namespace of its own, where only loopback and this host's own addresses exist. \
                It and whatever it starts end with the lab; nothing is left behind. As root the half-second steps of Windows are exact \

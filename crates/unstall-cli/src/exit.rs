@@ -58,6 +58,15 @@ pub(crate) const CONNECT: &[(u8, &str)] = &[
     (130, "interrupted"),
 ];
 
+/// The codes of `clients`.
+pub(crate) const CLIENTS: &[(u8, &str)] = &[
+    (0, "nothing found at or above --fail-on"),
+    (1, "something found at or above --fail-on"),
+    (2, "bad usage; nothing was run"),
+    (3, "no program could be run, or the report could not be written"),
+    (130, "interrupted"),
+];
+
 /// The codes of `wait`.
 pub(crate) const WAIT: &[(u8, &str)] = &[
     (0, "it listens (or is free); with a COMMAND: the command's own code"),
@@ -77,6 +86,18 @@ pub(crate) const LAB: &[(u8, &str)] = &[
     (126, "the program cannot be executed"),
     (127, "there is no such program"),
     (128, "and more: 128 + n, the program was ended by signal n"),
+];
+
+/// The codes of `run`.
+pub(crate) const RUN: &[(u8, &str)] = &[
+    (0, "the program's own, as every other code that is not listed"),
+    (2, "bad usage; nothing was started"),
+    (
+        125,
+        "the fixes cannot be put into the program, or there is no place for the report: the reason is on stderr",
+    ),
+    (126, "the program cannot be executed"),
+    (127, "there is no such program"),
 ];
 
 /// The codes of commands that only print.

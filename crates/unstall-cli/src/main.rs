@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod clients;
 mod connect;
 mod doctor;
 mod document;
@@ -19,6 +20,7 @@ mod man;
 mod output;
 mod print;
 mod progress;
+mod run;
 mod terminal;
 mod usage;
 mod wait;
@@ -53,6 +55,7 @@ fn run(line: &[String]) -> Exit {
         Command::Doctor(options) => doctor::run(options, style, line),
         Command::Connect(options) => connect::run(&options, style, line),
         Command::Wait(options) => wait::run(&options, line),
+        Command::Clients(options) => clients::run(options, style, line),
         #[cfg(target_os = "linux")]
         Command::Lab(options) => lab::run(options, style, line),
         #[cfg(not(target_os = "linux"))]
@@ -60,6 +63,7 @@ fn run(line: &[String]) -> Exit {
             output::note(NO_LAB);
             Exit::Usage
         }
+        Command::Run(options) => run::run(&options, line),
         Command::Explain(options) => explain::run(&options, style),
         Command::Completions(options) => print::completions(options.shell),
         Command::Man(options) => man::run(options.out.as_deref()),
@@ -74,7 +78,7 @@ const NO_LAB: &str = "the lab needs Linux: its networks are Linux namespaces; on
 #[cfg(windows)]
 fn end_at_interrupt() {
     // Without a handler Windows' code remains, which is no reason to stop.
-    let _ = ctrlc::set_handler(|| std::process::exit(130));
+    let _ = ctrlc::set_handler(|| unstall_clients::abandon(130));
 }
 
 fn parse() -> Result<Arguments, clap::Error> {

@@ -1,11 +1,12 @@
 //! Commands that print what a library generates.
 
 use crate::args::{self, Document};
-use crate::document::{CheckList, ConnectReport, ErrorReport, WaitReport};
+use crate::document::{CheckList, ClientsReport, ConnectReport, ErrorReport, WaitReport};
 use crate::exit::Exit;
 #[cfg(target_os = "linux")]
 use crate::lab::{Everything, Report};
 use crate::output;
+use crate::run::RunReport;
 use clap_complete::Shell;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -26,6 +27,8 @@ pub(crate) fn schema(of: Document) -> Exit {
         Document::Doctor => unstall_doctor::report::schema(),
         Document::Connect => schema_of::<ConnectReport>("unstall connect's report"),
         Document::Wait => schema_of::<WaitReport>("unstall wait's report"),
+        Document::Clients => schema_of::<ClientsReport>("unstall clients' report"),
+        Document::Run => schema_of::<RunReport>("unstall run's report"),
         Document::Checks => schema_of::<CheckList>("unstall doctor's list of checks"),
         #[cfg(target_os = "linux")]
         Document::LabList => schema_of::<Report<Everything>>("unstall lab list's report"),

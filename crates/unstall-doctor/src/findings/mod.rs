@@ -11,6 +11,7 @@ mod markdown;
 mod outcomes;
 
 pub(crate) mod backlog;
+mod clients;
 pub(crate) mod exchange;
 pub(crate) mod names;
 pub(crate) mod ports;
@@ -43,6 +44,7 @@ pub static TOPICS: &[Topic] = &[
     Topic { title: "Full accept queues", entries: backlog::ENTRIES },
     Topic { title: "The system", entries: system::ENTRIES },
     Topic { title: "A target", entries: target::ENTRIES },
+    Topic { title: "Programs", entries: clients::ENTRIES },
 ];
 
 /// Every finding, in the order of the table.

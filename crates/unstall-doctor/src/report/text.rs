@@ -88,7 +88,8 @@ impl Writer {
     }
 
     /// A finding with all that is to be said about it but the long text.
-    fn finding(&self, finding: &Finding) -> String {
+    /// A finding in full.
+    pub fn finding(&self, finding: &Finding) -> String {
         let mut text = self.title(finding);
         text.extend(finding.evidence.iter().map(|fact| self.fact(fact)));
         let why = finding.why.split("\n\n").next().unwrap_or_default();

@@ -30,6 +30,7 @@
 //! | [`closes`] | connected | end of stream |
 //! | [`resets`] | connected | connection reset |
 //! | [`v4_only`], [`v6_only`] | connected on one family, refused on the other | one short HTTP answer |
+//! | [`silent_v6`] | connected on IPv4, no answer on IPv6 | one short HTTP answer |
 
 mod ports;
 mod queue;
@@ -349,6 +350,33 @@ pub fn v6_only() -> io::Result<Server> {
     let Ports { v4, v6, port } = Ports::bind()?;
     let v6 = v6.ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "this host has no ::1"))?;
     one_family(port, v6, ports::loopback_v6(port.get()), vec![v4])
+}
+
+/// ::1 is silent, and a server on 127.0.0.1 alone has the same port: a client that tries the addresses of `localhost` one after
+/// another waits. The server gives each client that sends something one short HTTP answer. [`Server::addr`] is the server's.
+///
+/// # Errors
+/// `Unsupported` on Windows, as for [`silent`]; `AddrNotAvailable` when the host has no ::1; else when the port cannot be bound
+/// or its queue cannot be filled.
+///
+/// ```
+/// use unstall::testing;
+///
+/// # fn main() {
+/// if let Ok(server) = testing::silent_v6() {
+///     assert!(unstall::connect(server.target()).is_ok());
+/// }
+/// # }
+/// ```
+pub fn silent_v6() -> io::Result<Server> {
+    if cfg!(windows) {
+        return silent();
+    }
+    let Ports { v4, v6, port } = Ports::bind()?;
+    let v6 = v6.ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "this host has no ::1"))?;
+    let clients = queue::fill(&v6, ports::loopback_v6(port.get()))?;
+    let server = one_family(port, v4, ports::loopback_v4(port.get()), vec![v6])?;
+    Ok(Server { _clients: clients, ..server })
 }
 
 /// A server on every held address.
