@@ -196,7 +196,7 @@ pub(crate) struct Clients {
     /// A command line with {url}, {host}, {port} or {target}; may be given several times
     ///
     /// `{limit}` stands for the seconds of the program's own time limit. Without any: the programs that are known and installed.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = client)]
     pub(crate) client: Vec<String>,
 
     /// How often each is run; what takes long is run less often
@@ -366,6 +366,7 @@ pub(crate) enum Document {
     Connect,
     Wait,
     Clients,
+    Run,
     Checks,
     #[cfg(target_os = "linux")]
     LabList,
@@ -432,6 +433,10 @@ impl From<FailOn> for Severity {
 
 fn typed_target(text: &str) -> Result<Typed, unstall::ParseTargetError> {
     Ok(Typed { text: text.to_owned(), target: text.parse()? })
+}
+
+fn client(text: &str) -> Result<String, unstall_clients::Error> {
+    unstall_clients::check(text).map(|()| text.to_owned())
 }
 
 fn http_path(path: &str) -> Result<String, String> {

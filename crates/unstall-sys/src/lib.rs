@@ -88,6 +88,8 @@ pub mod providers;
 pub mod readiness;
 pub mod resolve;
 #[cfg(windows)]
+pub mod run;
+#[cfg(windows)]
 mod windows;
 
 pub use error::Error;

@@ -217,6 +217,33 @@ pub fn anybody(destination: SocketAddr) -> Option<bool> {
     })
 }
 
+/// Whether a connect to `destination` would find somebody who listens, for somebody who asks before each connect: at most 2 ms old, and
+/// `None` where it cannot be told. Where the table is not quick (Wine) the port itself is asked, by one connect at a time, for
+/// two that ask at once would find each other there.
+#[cfg(windows)]
+pub fn look_first(destination: SocketAddr) -> Option<bool> {
+    /// Some destinations, when each was asked, and what the answer was; the oldest goes first.
+    static ASKED: Mutex<Vec<(SocketAddr, Instant, Option<bool>)>> = Mutex::new(Vec::new());
+    const ROOM: usize = 16;
+    if is_quick() {
+        return anybody(destination);
+    }
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    if let Some((_, _, answer)) =
+        asked.iter().find(|(address, at, _)| *address == destination && now - *at < BELIEVED)
+    {
+        return *answer;
+    }
+    let answer = imp::is_taken(destination);
+    asked.retain(|(address, _, _)| *address != destination);
+    if asked.len() == ROOM {
+        asked.remove(0);
+    }
+    asked.push((destination, Instant::now(), answer));
+    answer
+}
+
 /// What has become of the server's end of a connection within this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerSide {
