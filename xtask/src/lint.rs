@@ -1,5 +1,7 @@
 //! `cargo xtask lint`: format, lints, documentation, licences, and promises that no compiler checks.
 
+use crate::api;
+use crate::features;
 use crate::licences;
 use crate::msrv;
 use crate::run::Run;
@@ -50,6 +52,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, String> {
     run.step("every dependency has its reason in docs/DESIGN.md", || dependencies_have_reasons(workspace));
     run.step("licences", || licences::check(workspace, BESIDE));
     cargo_deny(&mut run);
+    features::add(&mut run, workspace, false);
+    api::add(&mut run, workspace, false);
     msrv::add(&mut run, workspace)?;
     Ok(run.finish())
 }

@@ -4,8 +4,10 @@
 //! came to, and a summary that says what ran, what failed and what was left out.
 #![forbid(unsafe_code)]
 
+mod api;
 mod bench;
 mod docs;
+mod features;
 mod forced;
 mod header;
 mod licences;
@@ -40,6 +42,10 @@ enum Command {
     Lint,
     /// Write the generated documents: findings, schema, man pages, the README's transcripts.
     Docs(docs::Options),
+    /// Compare the public API with docs/api, and see that no other library's type is part of it.
+    Api(api::Options),
+    /// Check that the libraries compile with any of their features, and that none changes what is done by default.
+    Features(features::Options),
     /// Run the benchmarks and print the ratios to std.
     Bench(bench::Options),
     /// Check that the workspace compiles with the minimum supported Rust version, where that compiler is at hand.
@@ -63,6 +69,8 @@ fn main() -> ExitCode {
         Command::Lint => lint::run(&workspace),
         Command::Docs(options) => docs::run(&workspace, &options),
         Command::Bench(options) => bench::run(&workspace, &options),
+        Command::Api(options) => api::run(&workspace, &options),
+        Command::Features(options) => features::run(&workspace, &options),
         Command::Msrv => msrv::run(&workspace),
         Command::Python(options) => python::run(&workspace, &options),
         Command::Windows { command } => windows::run(&workspace, command),

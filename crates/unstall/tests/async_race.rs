@@ -1,11 +1,12 @@
-//! The rows of the published table of connectors through tokio and async-io, on real sockets, beside tokio's own connect.
+//! The rows of the published table of connectors through the blocking connect, tokio and async-io, on real sockets, beside tokio's own connect.
 //!
 //! Each test has a network namespace of its own (see `common::namespace`). Bounds come from the timers, as in `race.rs`.
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use common::namespace::{self, NAME_SERVER_PATIENCE, OWN_V4, OWN_V6, SILENT_V4, SILENT_V6, at, inside};
+use common::namespace::{self, NAME_SERVER_PATIENCE, SILENT_V4, at, inside};
+use common::table::{Row, rows};
 use std::future::Future;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
@@ -47,7 +48,12 @@ fn async_io(name: &str) -> (Option<SocketAddr>, Timeline) {
 /// A connect by name: the peer, if it connected, and the timeline.
 type Connect = fn(&str) -> (Option<SocketAddr>, Timeline);
 
-const OURS: [(&str, Connect); 2] = [("tokio", tokio), ("async-io", async_io)];
+fn blocking(name: &str) -> (Option<SocketAddr>, Timeline) {
+    let (result, timeline) = Connector::new().connect_timeline(&target(name));
+    (result.ok().map(|stream| stream.peer_addr().unwrap()), timeline)
+}
+
+const OURS: [(&str, Connect); 3] = [("blocking", blocking), ("tokio", tokio), ("async-io", async_io)];
 
 /// How long tokio's own connect takes with the same addresses in the same order; `None`: [`PATIENCE`] was over.
 fn tokios_own(addresses: &[SocketAddr]) -> Option<Duration> {
@@ -64,63 +70,13 @@ fn waited(timeline: &Timeline) -> Duration {
     timeline.attempts.last().unwrap().start.checked_sub(resolved).unwrap()
 }
 
-/// One row: addresses in the OS's order, who listens, what is to be waited for, how many attempts are made.
-struct Row {
-    name: &'static str,
-    addresses: Vec<&'static str>,
-    listens: Option<&'static str>,
-    delays: u32,
-    attempts: usize,
-}
-
-/// The addresses of more than one row.
-const ORDER: [&str; 9] = [
-    "::1",
-    "127.0.0.1",
-    SILENT_V6[0],
-    SILENT_V6[1],
-    SILENT_V6[2],
-    SILENT_V4[0],
-    SILENT_V4[1],
-    OWN_V4,
-    OWN_V6,
-];
-
-fn rows() -> Vec<Row> {
-    let [six, more_six, most_six] = SILENT_V6;
-    let row = |name, addresses: &[&'static str], listens, delays, attempts| Row {
-        name,
-        addresses: addresses.to_vec(),
-        listens,
-        delays,
-        attempts,
-    };
-    let many = &["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6", "127.0.0.7"];
-    let thousand: Vec<&'static str> =
-        (0..1000).map(|n| &*format!("127.1.{}.{}", n / 250, n % 250 + 1).leak()).collect();
-    vec![
-        row("a", &["::1", "127.0.0.1"], Some("127.0.0.1"), 0, 2),
-        row("b", &[six, OWN_V4], Some(OWN_V4), 1, 2),
-        row("c", &[six, SILENT_V4[0], OWN_V4], Some(OWN_V4), 2, 3),
-        row("d", &[six, more_six, most_six, OWN_V4], Some(OWN_V4), 1, 2),
-        row("e", &[SILENT_V4[0], SILENT_V4[1], OWN_V4], Some(OWN_V4), 2, 3),
-        row("f", &[six, OWN_V4, OWN_V6], Some(OWN_V6), 1, 3),
-        row("g", many, Some("127.0.0.7"), 0, 6),
-        row("h", &["::1", "127.0.0.1", OWN_V4, OWN_V6], None, 0, 4),
-        row("i", &thousand, Some("127.1.0.1"), 0, 1),
-    ]
-}
-
 /// Every row of the table: just so many attempt delays are waited for, and nothing else.
 #[test]
 fn every_row_of_the_table() {
     inside("every_row_of_the_table", |namespace| {
         let rows = rows();
-        // The OS has one order for all names, and reads it once.
-        let mut hosts: Vec<(&str, &[&str])> = vec![("order", &ORDER)];
-        hosts.extend(rows.iter().map(|row| (row.name, &row.addresses[..])));
-        namespace.hosts(&hosts);
-        println!("row  waited for: tokio's own, ours on tokio, ours on async-io");
+        namespace.name_rows(&rows);
+        println!("row  waited for: tokio's own, ours blocking, on tokio, on async-io");
         for row in &rows {
             let _server = row.listens.map(listen);
             let addresses: Vec<SocketAddr> = row.addresses.iter().map(|address| at(address, PORT)).collect();

@@ -5,6 +5,7 @@ pub(crate) mod dns;
 pub(crate) mod drivers;
 pub(crate) mod namespace;
 pub(crate) mod strace;
+pub(crate) mod table;
 
 use std::io::Write;
 use std::time::Duration;

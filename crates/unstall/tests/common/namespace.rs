@@ -34,12 +34,18 @@ pub(crate) struct Namespace {
 
 /// Runs `body` in namespaces of its own. `test` is the full name of the calling test.
 pub(crate) fn inside(test: &str, body: fn(&mut Namespace)) {
+    let _ = said_inside(test, body);
+}
+
+/// The same, and what was said inside; `None`: this is inside, or it was left out.
+pub(crate) fn said_inside(test: &str, body: fn(&mut Namespace)) -> Option<String> {
     if std::env::var(INSIDE).is_ok_and(|name| name == test) {
         body(&mut Namespace::set_up(test));
-        return;
+        return None;
     }
     let Some(mut unshare) = unshare() else {
-        return left_out(test, "neither root nor a user namespace may make a network namespace here");
+        left_out(test, "neither root nor a user namespace may make a network namespace here");
+        return None;
     };
     let program = std::env::current_exe().expect("the path of this program");
     let output = unshare
@@ -55,6 +61,7 @@ pub(crate) fn inside(test: &str, body: fn(&mut Namespace)) {
         let _ = writeln!(io::stderr(), "{line}");
     }
     assert!(output.status.success() && said.contains("1 passed"), "in its namespace:\n{said}");
+    Some(said.into_owned())
 }
 
 /// `unshare` with the options that this user may use; `None`: none.
