@@ -1,8 +1,8 @@
 //! The cross compiler: Debian's Rust 1.85 (which is also the minimum supported version) in a folder of its own, the
 //! standard library's source of the next Debian release beside it, MinGW as linker, Wine as runner.
 
-use super::TARGET;
 use super::apt::{self, Apt, Package};
+use super::{TARGET, TARGET32};
 use crate::workspace::works;
 use std::env;
 use std::ffi::OsString;
@@ -29,9 +29,11 @@ const COMPILER: [Package; 7] = [
     Package { name: "rust-src", version: "1.85.1+dfsg1-1+deb13u1" },
 ];
 
-/// The linker.
-const MINGW: [Package; 1] =
-    [Package { name: "gcc-mingw-w64-x86-64-win32", version: "12.2.0-14+deb12u1+25.2+b1" }];
+/// The linkers of both bitnesses.
+const MINGW: [Package; 2] = [
+    Package { name: "gcc-mingw-w64-x86-64-win32", version: "12.2.0-14+deb12u1+25.2+b1" },
+    Package { name: "gcc-mingw-w64-i686-win32", version: "12.2.0-14+deb12u1+25.2+b1" },
+];
 
 /// The runner.
 const WINE: [Package; 2] =
@@ -49,7 +51,8 @@ pub(crate) struct Toolchain {
 impl Toolchain {
     /// The toolchain, prepared first where it is not.
     pub(crate) fn ready() -> Result<Self, String> {
-        if !works("x86_64-w64-mingw32-gcc", &["--version"]) {
+        let linkers = ["x86_64-w64-mingw32-gcc", "i686-w64-mingw32-gcc"];
+        if !linkers.iter().all(|linker| works(linker, &["--version"])) {
             step("install MinGW", || apt::install(&MINGW))?;
         }
         if !works("wine", &["--version"]) {
@@ -59,6 +62,10 @@ impl Toolchain {
         let toolchain = Self::place(&cache);
         if !toolchain.root.exists() {
             step("prepare the compiler", || toolchain.prepare(&cache))?;
+        }
+        // One that was prepared for 64-bit programs alone lacks it.
+        if !toolchain.startup(TARGET32).exists() {
+            step("prepare the compiler for 32-bit programs", || toolchain.compile_startup(TARGET32))?;
         }
         Ok(toolchain)
     }
@@ -118,7 +125,7 @@ impl Toolchain {
         fs::remove_dir_all(&apt_folder)
             .map_err(|error| format!("cannot remove {}: {error}", apt_folder.display()))?;
         self.write_wrappers(destination)?;
-        self.compile_startup()?;
+        self.compile_startup(TARGET)?;
         self.compile_process_prng()
     }
 
@@ -136,10 +143,15 @@ impl Toolchain {
         Ok(())
     }
 
+    /// The folder of the objects that [`Self::compile_startup`] makes for a target.
+    fn startup(&self, target: &str) -> PathBuf {
+        self.root.join("usr/lib/rustlib").join(target).join("lib")
+    }
+
     /// rsbegin.o and rsend.o, which the linker puts around every program and -Zbuild-std does not make.
-    fn compile_startup(&self) -> Result<(), String> {
+    fn compile_startup(&self, target: &str) -> Result<(), String> {
         let rustlib = self.root.join("usr/lib/rustlib");
-        let objects = rustlib.join(TARGET).join("lib");
+        let objects = self.startup(target);
         fs::create_dir_all(&objects)
             .map_err(|error| format!("cannot create {}: {error}", objects.display()))?;
         for name in ["rsbegin", "rsend"] {
@@ -149,7 +161,7 @@ impl Toolchain {
             rustc
                 .env("LD_LIBRARY_PATH", self.root.join("usr/lib/x86_64-linux-gnu"))
                 .env("RUSTC_BOOTSTRAP", "1");
-            rustc.args(["--target", TARGET, "--emit=obj", "-O", "-o"]).args([object, source]);
+            rustc.args(["--target", target, "--emit=obj", "-O", "-o"]).args([object, source]);
             apt::run(&mut rustc)?;
         }
         Ok(())
