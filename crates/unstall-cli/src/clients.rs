@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: Clients, style: Style, line: &[String]) -> Exit {
         Ok(surveyed) => surveyed,
         Err(error) => {
             output::note(&error.to_string());
-            return if matches!(error, Error::Client { .. }) { Exit::Usage } else { Exit::CouldNot };
+            return if matches!(error, Error::Client(_)) { Exit::Usage } else { Exit::CouldNot };
         }
     };
     let exit = verdict(&survey, &findings, arguments.fail_on.into());

@@ -5,7 +5,8 @@ mod common;
 use common::unstall;
 
 /// Every command; "" is the program itself.
-const COMMANDS: [&str; 8] = ["", "doctor", "connect", "wait", "explain", "completions", "man", "schema"];
+const COMMANDS: [&str; 9] =
+    ["", "doctor", "connect", "wait", "clients", "explain", "completions", "man", "schema"];
 
 fn arguments<'a>(command: &'a str, option: &'a str) -> Vec<&'a str> {
     if command.is_empty() { vec![option] } else { vec![command, option] }
@@ -45,7 +46,8 @@ fn every_command_is_in_this_file() {
 #[test]
 fn every_setting_says_its_default_and_its_variable() {
     // What is an action or stands for another option has neither.
-    const NEITHER: [&str; 13] = [
+    const NEITHER: [&str; 14] = [
+        "--client",
         "--help",
         "--version",
         "--list-checks",

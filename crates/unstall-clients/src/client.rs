@@ -56,14 +56,13 @@ impl Client {
     ///
     /// For an empty command, one whose quotes do not match, or one without a placeholder.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
-        let usage = |what: &'static str| Error::Client { text: text.to_owned(), what };
-        let words = shlex::split(text).ok_or_else(|| usage("a quote is not closed"))?;
+        let words = shlex::split(text).ok_or(Error::Client("a quote is not closed"))?;
         if words.is_empty() {
-            return Err(usage("there is no command"));
+            return Err(Error::Client("there is no command"));
         }
         let has = |place: &str| words.iter().any(|word| word.contains(place));
         if !["{url}", "{host}", "{target}"].into_iter().any(has) {
-            return Err(usage("it has no {url}, {host} or {target}"));
+            return Err(Error::Client("it has no {url}, {host} or {target}"));
         }
         let limit = if has("{limit}") { Limit::Seconds } else { Limit::None };
         Ok(Self {

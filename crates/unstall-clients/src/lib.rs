@@ -36,13 +36,8 @@ use unstall_doctor::Finding;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A command line that is no client.
-    #[error("--client '{text}': {what}; write for example --client 'curl -s {{url}}'")]
-    Client {
-        /// The command line.
-        text: String,
-        /// What is wrong with it.
-        what: &'static str,
-    },
+    #[error("{0}; write for example 'curl -s {{url}}'")]
+    Client(&'static str),
     /// The folder for the sources of programs.
     #[error("cannot write the sources of programs to the temporary folder: {0}")]
     Folder(#[source] io::Error),
@@ -187,6 +182,15 @@ pub fn survey(
     let survey = Survey { situations: puts, limit_ns: ns(options.limit), clients };
     let findings = verdict::findings(&survey, options.emulated);
     Ok((survey, findings))
+}
+
+/// Whether a command line is a client that [`Options::clients`] can have.
+///
+/// # Errors
+///
+/// [`Error::Client`] for an empty command, one whose quotes do not match, or one that is not told where to go.
+pub fn check(client: &str) -> Result<(), Error> {
+    Client::parse(client).map(drop)
 }
 
 fn ns(duration: Duration) -> u64 {

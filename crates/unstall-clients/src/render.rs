@@ -11,12 +11,14 @@ const NAME: usize = 26;
 /// The width of a cell in the table.
 const CELL: usize = 17;
 
+const INTRO: &str = "What each program got, and how long its user waits; start-up is included, as the column \"answers\" shows.";
+
 impl Survey {
     /// A table where lines are wide enough, else a block for each program.
     pub fn to_text(&self, width: usize) -> String {
         let names = self.clients.iter().map(|client| label(client).chars().count());
         let name = names.max().unwrap_or_default().min(NAME);
-        let mut text = "What each program got, and how long its user waits; start-up is included, as \"answers\" shows.\n".to_owned();
+        let mut text = filled("", INTRO, width);
         let columns: Vec<usize> = self.columns();
         // As many columns as fit, in as many tables as it takes.
         let fit = (width.saturating_sub(name) / CELL).max(1);
