@@ -177,7 +177,7 @@ pub enum Decision {
 /// | silence | yes | room | yes | again at once, [`MAX_FRESH`] + 1 tries; look again while the OS's own SYN is about to come |
 /// | silence | yes | yes, unknown | yes | look or again, as [`BLIND`] says |
 ///
-/// What would come at the caller's limit or later does not come: the row's decision is final then.
+/// A try that would come at the caller's limit or later does not come: the row's decision is final then. A look comes earlier.
 pub fn decide(situation: &Situation) -> Decision {
     let Situation { seen, local, listening, elapsed, tries, budget, .. } = *situation;
     if !local || elapsed >= budget {
@@ -196,18 +196,28 @@ pub fn decide(situation: &Situation) -> Decision {
             Decision::Look { after: situation.turn.unwrap_or_else(|| next_look(situation)) }
         }
         (Seen::Silence, Listening::Room) => match until_repeated(situation) {
-            Some(after) => Decision::Look { after },
-            None => Decision::Again { after: Duration::ZERO },
+            // The OS's own SYN is no reason to wait where it would come too late.
+            Some(after) if !is_too_late(after, situation) => Decision::Look { after },
+            _ => Decision::Again { after: Duration::ZERO },
         },
         (Seen::Silence, Listening::Yes | Listening::Unknown) => blindly(situation),
     };
     match decision {
-        Decision::Again { after } | Decision::Look { after }
-            if situation.left.is_some_and(|left| after >= left) =>
-        {
-            Decision::Final
-        }
+        Decision::Look { after } if is_too_late(after, situation) => last_looks(situation),
+        Decision::Again { after } if is_too_late(after, situation) => Decision::Final,
         decision => decision,
+    }
+}
+
+fn is_too_late(after: Duration, situation: &Situation) -> bool {
+    situation.left.is_some_and(|left| after >= left)
+}
+
+/// The next look would come at the limit or later: about halfway to it instead, so that a queue drained just before is found so.
+fn last_looks(situation: &Situation) -> Decision {
+    match situation.left.map(|left| left.mul_f64(0.25 + situation.jitter.clamp(0.0, 1.0) / 2.0)) {
+        Some(after) if after >= FIRST_LOOK => Decision::Look { after },
+        _ => Decision::Final,
     }
 }
 

@@ -170,6 +170,41 @@ fn nothing_is_tried_at_the_limit_or_after_the_budget() {
     }
 }
 
+/// A limit does not end the looks before its time: a queue drained a few ms before it is found so.
+#[test]
+fn a_queue_drained_just_before_the_limit_is_reached() {
+    for limit in [50, 300, 500, 1000, 1500].map(ms) {
+        for jitter in [0.0, 0.5, 0.999] {
+            for turn in [None, Some(LONGEST_LOOK)] {
+                let full = Situation { jitter, turn, ..situation(Seen::Silence, Listening::Full) };
+                let mut elapsed = FIRST_LOOK;
+                let mut looks = 0;
+                while let Decision::Look { after } =
+                    decide(&Situation { elapsed, left: Some(limit - elapsed), ..full })
+                {
+                    elapsed += after;
+                    looks += 1;
+                }
+                assert!(limit - elapsed <= FIRST_LOOK * 4, "{limit:?}: the last look was at {elapsed:?}");
+                assert!(looks < 200, "{looks} looks");
+            }
+        }
+    }
+}
+
+/// Nobody waits for the OS's own SYN who has no time for it.
+#[test]
+fn room_before_a_limit_of_a_second_is_taken() {
+    let room = situation(Seen::Silence, Listening::Room);
+    for (elapsed, limit, closed) in [(930, 1000, true), (999, 1000, true), (930, 2000, false)] {
+        for repeated in [None, Some(false)] {
+            let (elapsed, left) = (ms(elapsed), Some(ms(limit - elapsed)));
+            let decision = decide(&Situation { elapsed, left, repeated, ..room });
+            assert_eq!(is_again(decision), closed, "{elapsed:?} of {limit} ms: {decision:?}");
+        }
+    }
+}
+
 #[test]
 fn a_refusal_is_doubted_for_a_few_ms_where_nobody_tells() {
     let unknown = situation(Seen::Refused, Listening::Unknown);

@@ -15,7 +15,7 @@ use recent::Recent;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use unstall_core::backlog::Listening;
+use unstall_core::backlog::{self, Listening};
 use unstall_core::listener::{self, Listener};
 use unstall_core::outcome::Platform;
 
@@ -105,6 +105,9 @@ const DRAINING: Duration = Duration::from_millis(20);
 /// The time between the turns of two connects that found no room in a queue that is being drained: about what a local connect and its
 /// accept take together (measured: 30 to 60 us on two processors).
 const PACE: Duration = Duration::from_micros(50);
+
+/// The furthest turn: nobody is to wait longer for it than for a look of its own. 2,000 connects fit into it one after another.
+const LONGEST_TURN: Duration = backlog::LONGEST_LOOK;
 
 /// What a connect to one address would find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

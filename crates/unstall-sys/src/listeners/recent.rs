@@ -1,14 +1,14 @@
 //! Look-ups that a burst of connects shares: what was read a moment ago is read again by nobody, the room that it showed is promised to
 //! no more connects than fit, and those who find it taken come back one after another.
 
-use super::{BELIEVED, DRAINING, PACE, Place, Queue, REREAD};
+use super::{BELIEVED, DRAINING, LONGEST_TURN, PACE, Place, Queue, REREAD};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use unstall_core::backlog::Listening;
-use unstall_core::listener::Listener;
+use unstall_core::listener::{self, Listener};
 
-/// How many ports are remembered. A program that connects to more at once looks more often, and is no worse off.
-const PORTS: usize = 8;
+/// How many ports are remembered. A program that waits for more full queues at once looks more often, and its crowds take no turns.
+const PORTS: usize = 64;
 
 /// The listeners of one port, as they were read at a time.
 #[derive(Debug)]
@@ -17,12 +17,21 @@ pub(super) struct Answer {
     read: Instant,
     /// `None`: the OS does not tell.
     table: Option<Vec<Listener>>,
-    /// To how many connects each destination's room has been promised since.
-    promised: Vec<(SocketAddr, u64)>,
+    /// Those that connects were waiting for.
+    awaited: Vec<Awaited>,
+}
+
+/// A listener that connects wait for, by whichever of its addresses: they share its queue, and those of another listener on the same
+/// port do not.
+#[derive(Debug)]
+struct Awaited {
+    listener: SocketAddr,
+    /// To how many connects its room has been promised since it was read.
+    promised: u64,
     line: Line,
 }
 
-/// The connects to a port that find no room while others do.
+/// The connects to a listener that find no room while others do.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     /// When there was room last.
@@ -37,9 +46,10 @@ impl Line {
         self.room.is_some_and(|room| now.saturating_duration_since(room) < DRAINING)
     }
 
-    /// The next one's turn, from `now` on.
+    /// The next one's turn, from `now` on. A line that is too long begins anew beside itself.
     fn join(&mut self, now: Instant) -> Duration {
-        let end = self.end.map_or(now, |end| end.max(now)) + PACE;
+        let next = self.end.map_or(now, |end| end.max(now)) + PACE;
+        let end = if next - now > LONGEST_TURN { now + PACE } else { next };
         self.end = Some(end);
         end - now
     }
@@ -50,18 +60,33 @@ impl Answer {
         self.table.as_ref().map_or(Queue::UNKNOWN, |table| Queue::of(table, destination))
     }
 
-    /// Promises a place, if there is one left.
-    fn promise(&mut self, destination: SocketAddr) -> bool {
-        let places = self.table.as_ref().map_or(0, |table| Queue::places(table, destination));
-        let known = self.promised.iter().position(|(to, _)| *to == destination);
+    fn listener(&self, destination: SocketAddr) -> Option<SocketAddr> {
+        listener::reaches(self.table.as_ref()?, destination).map(|listener| listener.address)
+    }
+
+    /// Whether those who wait for the listener of `destination` take turns.
+    fn moves(&self, destination: SocketAddr, now: Instant) -> bool {
+        let listener = self.listener(destination);
+        let mut awaited = self.awaited.iter();
+        awaited.any(|awaited| Some(awaited.listener) == listener && awaited.line.moves(now))
+    }
+
+    fn awaited(&mut self, listener: SocketAddr) -> &mut Awaited {
+        let known = self.awaited.iter().position(|awaited| awaited.listener == listener);
         let index = known.unwrap_or_else(|| {
-            self.promised.push((destination, 0));
-            self.promised.len() - 1
+            self.awaited.push(Awaited { listener, promised: 0, line: Line::default() });
+            self.awaited.len() - 1
         });
-        let promised = &mut self.promised[index].1;
-        let left = *promised < places;
-        *promised += u64::from(left);
-        left
+        &mut self.awaited[index]
+    }
+
+    /// The same lines before a table that was read anew, so that all its room is there to be promised.
+    fn carried_on(mut self, table: Option<&[Listener]>) -> Vec<Awaited> {
+        self.awaited.retain_mut(|awaited| {
+            awaited.promised = 0;
+            table.is_some_and(|table| table.iter().any(|listener| listener.address == awaited.listener))
+        });
+        self.awaited
     }
 }
 
@@ -84,12 +109,13 @@ impl<R: FnMut(u16) -> Option<Vec<Listener>>> Recent<R> {
         if let Some(index) = fresh {
             return &mut self.answers[index];
         }
-        let line = known.map(|old| self.answers.remove(old).line).unwrap_or_default();
+        let old = known.map(|old| self.answers.remove(old));
         if self.answers.len() == PORTS {
             self.answers.remove(0);
         }
         let table = (self.read)(port);
-        self.answers.push(Answer { port, read: now, table, promised: Vec::new(), line });
+        let awaited = old.map(|old| old.carried_on(table.as_deref())).unwrap_or_default();
+        self.answers.push(Answer { port, read: now, table, awaited });
         let last = self.answers.len() - 1;
         &mut self.answers[last]
     }
@@ -98,27 +124,36 @@ impl<R: FnMut(u16) -> Option<Vec<Listener>>> Recent<R> {
     pub(super) fn place(&mut self, destination: SocketAddr, now: Instant) -> Place {
         let port = destination.port();
         let known = self.answers.iter().find(|answer| answer.port == port);
-        let moves = known.is_some_and(|answer| answer.line.moves(now));
+        let moves = known.is_some_and(|answer| answer.moves(destination, now));
         let answer = self.get(port, now, if moves { REREAD } else { BELIEVED });
         let queue = answer.queue(destination);
-        if queue.listening == Listening::Room {
-            answer.line.room = Some(now);
-            if answer.promise(destination) {
-                return Place { queue, turn: None };
+        let at_once = Place { queue, turn: None };
+        let (Some(table), Some(listener)) = (&answer.table, answer.listener(destination)) else {
+            return at_once;
+        };
+        let places = Queue::places(table, destination);
+        let awaited = answer.awaited(listener);
+        match queue.listening {
+            Listening::Room => {
+                awaited.line.room = Some(now);
+                if awaited.promised < places {
+                    awaited.promised += 1;
+                    return at_once;
+                }
             }
-        } else if queue.listening != Listening::Full || !moves {
-            return Place { queue, turn: None };
+            Listening::Full if moves => {}
+            _ => return at_once,
         }
         let queue = Queue { listening: Listening::Full, ..queue };
-        Place { queue, turn: Some(answer.line.join(now)) }
+        Place { queue, turn: Some(awaited.line.join(now)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BELIEVED, DRAINING, PACE, PORTS, REREAD, Recent};
+    use super::{BELIEVED, DRAINING, LONGEST_TURN, PACE, PORTS, REREAD, Recent};
     use std::cell::{Cell, RefCell};
-    use std::net::SocketAddr;
+    use std::net::{Ipv6Addr, SocketAddr};
     use std::time::{Duration, Instant};
     use unstall_core::backlog::Listening;
     use unstall_core::listener::Listener;
@@ -152,7 +187,7 @@ mod tests {
         for port in 100..100 + PORTS as u16 {
             at(port, 2002);
         }
-        assert_eq!(at(80, 2003), 12);
+        assert_eq!(at(80, 2003), 4 + PORTS as u32);
         assert!(recent.answers.len() <= PORTS);
     }
 
@@ -213,6 +248,57 @@ mod tests {
             Recent::new(|port| Some(vec![listener(port, 2), listener(port, 1), listener(port, 3)]));
         let rooms = (0..5).filter(|_| recent.place(address(80), start).turn.is_none()).count();
         assert_eq!(rooms, 3);
+    }
+
+    /// However many wait, nobody is sent away for longer than a look would take without any line.
+    #[test]
+    fn a_turn_is_never_far_away() {
+        let start = Instant::now();
+        let mut recent = Recent::new(|port| Some(vec![listener(port, 2)]));
+        assert_eq!(recent.place(address(80), start).turn, None);
+        let turns: Vec<Duration> =
+            (0..100_000).map(|_| recent.place(address(80), start).turn.expect("a turn")).collect();
+        assert_eq!(turns.iter().max(), Some(&LONGEST_TURN));
+        // Nor do they all come at once then.
+        let crowded = turns.iter().filter(|turn| **turn == LONGEST_TURN).count();
+        assert_eq!(crowded as u32, 100_000 / (LONGEST_TURN.as_micros() / PACE.as_micros()) as u32);
+    }
+
+    /// A queue that stays full is looked at rarely, whatever happens to another listener's on the same port.
+    #[test]
+    fn a_listener_s_line_is_its_own() {
+        let start = Instant::now();
+        let elsewhere: SocketAddr = "127.0.0.2:80".parse().unwrap();
+        let full = Listener { address: elsewhere, ..listener(80, 3) };
+        let mut recent = Recent::new(|port| Some(vec![listener(port, 2), full.clone()]));
+        assert_eq!(recent.place(address(80), start).queue.listening, Listening::Room);
+        assert!(recent.place(address(80), start).turn.is_some());
+        let place = recent.place(elsewhere, start);
+        assert_eq!((place.queue.listening, place.turn), (Listening::Full, None));
+    }
+
+    /// A wildcard's queue holds as many as it holds, by however many addresses they come.
+    #[test]
+    fn addresses_of_one_listener_share_its_room_and_its_line() {
+        let start = Instant::now();
+        let wildcard =
+            Listener { address: (Ipv6Addr::UNSPECIFIED, 80).into(), v6_only: Some(false), ..listener(80, 2) };
+        let mut recent = Recent::new(|_| Some(vec![wildcard.clone()]));
+        let addresses = ["127.0.0.1:80", "127.0.0.2:80", "[::1]:80", "[::ffff:127.0.0.1]:80", "0.0.0.0:80"];
+        let turns = addresses.map(|address| recent.place(address.parse().unwrap(), start).turn);
+        assert_eq!(turns, [None, Some(PACE), Some(PACE * 2), Some(PACE * 3), Some(PACE * 4)]);
+    }
+
+    /// A line ends with its listener.
+    #[test]
+    fn who_has_gone_has_no_line() {
+        let start = Instant::now();
+        let tables = RefCell::new(vec![vec![listener(80, 2)], vec![], vec![listener(80, 3)]]);
+        let mut recent = Recent::new(|_| Some(tables.borrow_mut().remove(0)));
+        assert_eq!(recent.place(address(80), start).queue.listening, Listening::Room);
+        assert_eq!(recent.place(address(80), start + REREAD).queue.listening, Listening::No);
+        let another = recent.place(address(80), start + REREAD + BELIEVED);
+        assert_eq!((another.queue.listening, another.turn), (Listening::Full, None));
     }
 
     #[test]
