@@ -33,9 +33,15 @@ pub(crate) fn set(settings: Settings) {
     });
 }
 
-/// The state, for a call that comes from the program; `None`: it is our own work that calls.
+/// The state, for a call that comes from the program; `None`: it is our own work that calls. The last error is left alone, which a
+/// look at a thread-local variable would clear (TlsGetValue does).
 pub(crate) fn of_program() -> Option<&'static State> {
-    if BUSY.with(Cell::get) { None } else { STATE.get() }
+    // SAFETY: it reads a thread-local variable.
+    let last_error = unsafe { GetLastError() };
+    let busy = BUSY.with(Cell::get);
+    // SAFETY: it sets a thread-local variable.
+    unsafe { SetLastError(last_error) };
+    if busy { None } else { STATE.get() }
 }
 
 /// Whether somebody wants records.
