@@ -42,6 +42,11 @@ const TRANSCRIPTS: &[Transcript] = &[
         server: None,
         arguments: &["lab", "--", "curl", "-sw", CURL_SAYS, "http://127.0.0.1:9/"],
     },
+    Transcript {
+        name: "clients",
+        server: None,
+        arguments: &["lab", "--", "unstall", "clients", "--client", "curl -qsSv -m {limit} {url}"],
+    },
 ];
 
 /// The transcripts that can be made with or without the lab, by name.
@@ -101,8 +106,13 @@ pub(crate) fn run(workspace: &Workspace, name: &str) -> Result<String, String> {
 pub(crate) fn inside(workspace: &Workspace, name: &str) -> Result<ExitCode, String> {
     let transcript = find(name)?;
     let server = transcript.server.map(|(command, address)| Server::start(command, address)).transpose()?;
+    let unstall = docs::program(workspace);
+    // A transcript may run the program within the lab, by its name.
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut program = Command::new(docs::program(workspace));
+    let folder = unstall.parent().map(Path::to_owned);
+    let path = env::join_paths(folder.into_iter().chain(env::split_paths(&path)))
+        .map_err(|error| format!("PATH cannot be extended: {error}"))?;
+    let mut program = Command::new(unstall);
     program.args(transcript.arguments).stdin(Stdio::null());
     program.env_clear().env("PATH", path).env("LC_ALL", "C.UTF-8");
     let output = program.output().map_err(|error| format!("cannot run unstall: {error}"))?;

@@ -122,12 +122,28 @@ fn only(programs: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for program in programs {
         // Not the first in PATH, which may be a script that needs others.
-        let found = ["/usr/bin", "/usr/local/bin"].map(|bin| Path::new(bin).join(program)).into_iter();
-        if let Some(found) = found.filter(|path| path.exists()).next() {
+        let mut found = ["/usr/bin", "/usr/local/bin"].map(|bin| Path::new(bin).join(program)).into_iter();
+        if let Some(found) = found.find(|path| path.exists()) {
             symlink(found, folder.path().join(program)).expect("a link");
         }
     }
     folder
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_of_ones_own_in_the_lab_is_refused_late_too() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("LEFT OUT: a_client_of_ones_own_in_the_lab_is_refused_late_too: needs root");
+        return;
+    }
+    let this = env!("CARGO_BIN_EXE_unstall");
+    let client = "curl -q -sSv -m {limit} {url}";
+    let run = unstall(&["lab", "--", this, "clients", "--runs", "1", "--timeout", "30s", "--client", client]);
+    assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);
+    for words in ["Every figure is emulated.", "refused 20", "timeout 10", "client-hides-refusal"] {
+        assert!(run.stdout.contains(words), "{words} in\n{}", run.stdout);
+    }
 }
 
 /// The published behaviour of curl, Python and Node (docs/PLATFORM.md), each as its timers say. Bounds below are the timers; above, a

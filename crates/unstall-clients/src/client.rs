@@ -65,15 +65,9 @@ impl Client {
             return Err(Error::Client("it has no {url}, {host} or {target}"));
         }
         let limit = if has("{limit}") { Limit::Seconds } else { Limit::None };
-        Ok(Self {
-            name: text.trim().to_owned(),
-            version: None,
-            cure: None,
-            asks_for_none: false,
-            words,
-            limit,
-            why_not: None,
-        })
+        // Braces mean something in the texts of findings.
+        let name = text.trim().replace(['{', '}'], "");
+        Ok(Self { name, version: None, cure: None, asks_for_none: false, words, limit, why_not: None })
     }
 
     pub(crate) fn has_limit(&self) -> bool {
@@ -300,6 +294,7 @@ mod tests {
     #[test]
     fn places_are_filled_and_a_limit_comes_where_it_is_asked_for() {
         let server = unstall::testing::refused().expect("a port");
+        assert_eq!(Client::parse(" nc {host} {port}").expect("a client").name, "nc host port");
         let shown = |client: &Client, by, limited| {
             let command = client.command(&server, by, limited);
             command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()

@@ -92,7 +92,7 @@ pub struct Put {
 /// A program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Surveyed {
-    /// What it is called, or its command line.
+    /// What it is called, or its command line without braces.
     pub client: String,
     /// Its version; null: it tells none, or was not asked.
     pub version: Option<String>,

@@ -102,7 +102,8 @@ impl Situation {
         }
         let server = match made {
             Ok(server) => server,
-            Err(error) => return Some(format!("{NOT_SILENT} ({error})")),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => return Some(error.to_string()),
+            Err(_) => return Some(NOT_SILENT.to_owned()),
         };
         let first = ("localhost", server.port()).to_socket_addrs().ok().and_then(|mut all| all.next());
         let silent = match first {
@@ -118,5 +119,5 @@ impl Situation {
 }
 
 /// Windows, and a lab that plays it, answers with a reset when an accept queue is full.
-const NOT_SILENT: &str = "a full accept queue is not silent here, and nothing else makes a port silent without privileges; on Linux, \
+const NOT_SILENT: &str = "a full accept queue is not silent here, and nothing else makes a port silent without privileges; on Linux: \
                           unstall lab matrix --scenario dead-v6";
