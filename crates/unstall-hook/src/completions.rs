@@ -78,11 +78,13 @@ pub(crate) unsafe extern "system" fn queued_ex(
         if !known.is_some_and(|records| records.knows(Key::Overlapped(overlapped as usize))) {
             continue;
         }
+        // SAFETY: a pointer to a field, of which nothing is read here.
+        let status = unsafe { &raw const (*overlapped).Internal };
         // SAFETY: it is the OVERLAPPED of a ConnectEx that has just ended, and the program has not been told so yet.
-        let status = unsafe { (&raw const (*overlapped).Internal).read_unaligned() };
+        let status = unsafe { status.read_unaligned() };
         let busy = Busy::begin();
         // SAFETY: it looks a number up.
-        let code = unsafe { RtlNtStatusToDosError(status as i32) };
+        let code = unsafe { RtlNtStatusToDosError(i32::from_ne_bytes((status as u32).to_ne_bytes())) };
         drop(busy);
         ended(overlapped, code);
     }

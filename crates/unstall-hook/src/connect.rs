@@ -67,11 +67,10 @@ pub(crate) fn take_retransmissions(state: &State, socket: SOCKET) -> Done {
 fn is_stream(socket: SOCKET) -> bool {
     let (mut kind, mut length) = (0_i32, 4);
     let to: *mut i32 = &raw mut kind;
+    let Some(get_option) = GET_OPTION.get() else { return false };
     // SAFETY: the value has the length that is passed with it.
-    let code = GET_OPTION
-        .get()
-        .map(|get_option| unsafe { get_option(socket, SOL_SOCKET, SO_TYPE, to.cast(), &raw mut length) });
-    code == Some(0) && kind == SOCK_STREAM
+    let code = unsafe { get_option(socket, SOL_SOCKET, SO_TYPE, to.cast(), &raw mut length) };
+    code == 0 && kind == SOCK_STREAM
 }
 
 fn set_nodelay(socket: SOCKET) {

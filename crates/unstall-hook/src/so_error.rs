@@ -123,8 +123,10 @@ unsafe fn members(set: *const FD_SET) -> Vec<SOCKET> {
     if set.is_null() {
         return Vec::new();
     }
+    // SAFETY: a pointer to a field of the set, of which nothing is read here.
+    let count = unsafe { &raw const (*set).fd_count };
     // SAFETY: the caller's promise.
-    let count = unsafe { (&raw const (*set).fd_count).read_unaligned() };
+    let count = unsafe { count.read_unaligned() };
     // SAFETY: a pointer to a field of the set, of which nothing is read here.
     let first = unsafe { &raw const (*set).fd_array }.cast::<SOCKET>();
     (0..count as usize)

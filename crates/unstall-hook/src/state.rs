@@ -1,4 +1,8 @@
 //! What the process's hooks share.
+#![allow(
+    clippy::missing_const_for_thread_local,
+    reason = "it is const, which the lint does not see on this target"
+)]
 
 use crate::records::Records;
 use std::cell::Cell;

@@ -104,7 +104,7 @@ fn set_retransmissions(
     }
 }
 
-fn code(error: &std::io::Error) -> i32 {
+fn code(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or_default()
 }
 

@@ -1,5 +1,6 @@
 //! LoadLibraryW in another process of the same bitness.
 
+use crate::windows::os_error;
 use core::ffi::c_void;
 use std::io;
 use std::os::windows::ffi::OsStrExt;
@@ -40,13 +41,13 @@ pub fn load(process: BorrowedHandle<'_>, dll: &Path) -> io::Result<()> {
     if unsafe { WaitForSingleObject(thread.as_raw_handle(), PATIENCE_MS) } != WAIT_OBJECT_0 {
         // Its path must stay, for it may still read it.
         std::mem::forget(copy);
-        return Err(io::Error::from_raw_os_error(WAIT_TIMEOUT as i32));
+        return Err(os_error(WAIT_TIMEOUT));
     }
     let mut code = 0;
     // SAFETY: the thread is open, and `code` is writable.
     unsafe { GetExitCodeThread(thread.as_raw_handle(), &raw mut code) };
     // The lower half of the module's address, which is a multiple of 64 KiB.
-    if code == 0 { Err(io::Error::from_raw_os_error(ERROR_DLL_INIT_FAILED as i32)) } else { Ok(()) }
+    if code == 0 { Err(os_error(ERROR_DLL_INIT_FAILED)) } else { Ok(()) }
 }
 
 /// Some memory of another process.
