@@ -157,3 +157,43 @@ fn a_name_that_does_not_exist_is_1() {
     assert!(["no_name", "timed_out"].contains(&result["outcome"].as_str().expect("an outcome")), "{result}");
     assert_eq!(result["attempts"], json!([]));
 }
+
+/// The events of a qlog file, by name.
+fn qlog_names(path: &std::path::Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).expect("the file is there");
+    let log: Value = serde_json::from_str(&text).expect("one JSON document");
+    let events = log["traces"][0]["events"].as_array().expect("events").clone();
+    events.iter().map(|event| event["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn qlog_is_written_beside_the_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("connect.qlog");
+    let file = path.to_str().expect("a path of text");
+    let server = testing::v4_only().expect("a server");
+    let refused = testing::refused().expect("a port");
+    for (server, end, code) in
+        [(&server, "hev3:connection_selected", 0), (&refused, "hev3:connection_aborted", 1)]
+    {
+        let run = unstall(&["connect", "--json", "--qlog", file, &server.target().to_string()]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(code), ""));
+        document(&run, "connect");
+        let names = qlog_names(&path);
+        assert!(names.contains(&"hev3:attempt_started".to_owned()), "{names:?}");
+        assert!(names.contains(&end.to_owned()), "{names:?}");
+    }
+}
+
+#[test]
+fn a_qlog_that_cannot_be_written_is_3_and_nothing_is_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("no such folder").join("connect.qlog");
+    let file = path.to_str().expect("a path of text");
+    let server = testing::v4_only().expect("a server");
+    let run = unstall(&["connect", "--json", "--qlog", file, &server.target().to_string()]);
+    assert_eq!(run.code, Some(3));
+    assert!(run.stderr.contains("cannot write the qlog to"), "{}", run.stderr);
+    let report = document(&run, "error");
+    assert_eq!(report["results"], json!([]));
+}
