@@ -1,7 +1,5 @@
 //! `unstall run`: an unchanged Windows program with the fixes.
 
-use crate::args::Run;
-use crate::exit::Exit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unstall_doctor::report::Header;
@@ -13,12 +11,12 @@ pub(crate) use windows::run;
 
 /// On Linux and macOS a refusal comes at once by itself, so there is nothing to do.
 #[cfg(not(windows))]
-pub(crate) fn run(_options: &Run, _line: &[String]) -> Exit {
+pub(crate) fn run(_options: &crate::args::Run, _line: &[String]) -> crate::exit::Exit {
     crate::output::note(
         "run is for Windows programs on Windows: this OS reports a refused connect at once, so start the program itself; \
          to see it under Windows' refusals, use unstall lab",
     );
-    Exit::Program(125)
+    crate::exit::Exit::Program(125)
 }
 
 /// What `unstall run --report` writes. Durations are integers in nanoseconds whose name ends in `_ns`; `null` is "not known".
