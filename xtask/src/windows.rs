@@ -186,7 +186,15 @@ fn c_test(workspace: &Workspace, prefix: &Path) -> Process {
 /// The programs, optimised.
 fn lab_build(toolchain: &Toolchain) -> Process {
     let mut build = cargo_for_windows(toolchain, "build");
-    build.args(["--release", "--package", "unstall-cli", "--package", "unstall-rtoshim"]);
+    build.args([
+        "--release",
+        "--package",
+        "unstall-cli",
+        "--package",
+        "unstall-hook",
+        "--package",
+        "unstall-rtoshim",
+    ]);
     // What these programs wait for is Wine; optimising across crates would only make the build longer.
     build.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     build

@@ -1,7 +1,10 @@
 //! `cargo xtask windows ci`: everything about Windows that can be run here.
 
 use super::setup::Toolchain;
-use super::{TARGET, Windows, c_build, c_test, cargo_for, cargo_for_windows, lab_build, lab_test, wine};
+use super::{
+    TARGET, Windows, c_build, c_test, cargo_for, cargo_for_windows, hook_test, lab_build, lab_test, programs,
+    wine,
+};
 use crate::run::Run;
 use crate::workspace::Workspace;
 use std::path::Path;
@@ -50,6 +53,11 @@ pub(crate) fn run(workspace: &Workspace, toolchain: &Toolchain) -> Result<ExitCo
         wine::lab_prefix(workspace, toolchain, windows)?;
     }
     run.command("Windows programs in the lab", &mut lab_test(workspace));
+    run.command("the DLL for 32-bit programs", &mut programs::build32(toolchain));
+    match hook_test(workspace, toolchain) {
+        Ok(mut test) => run.command("programs with and without unstall run", &mut test),
+        Err(error) => run.step("programs for unstall run", || Err(error)),
+    }
     Ok(run.finish())
 }
 
