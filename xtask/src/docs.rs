@@ -28,6 +28,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("schema/connect.schema.json", &["schema", "connect"]),
     ("schema/wait.schema.json", &["schema", "wait"]),
     ("schema/clients.schema.json", &["schema", "clients"]),
+    ("schema/run.schema.json", &["schema", "run"]),
     ("schema/checks.schema.json", &["schema", "checks"]),
     ("schema/lab-list.schema.json", &["schema", "lab-list"]),
     ("schema/lab-matrix.schema.json", &["schema", "lab-matrix"]),

@@ -5,8 +5,8 @@ mod common;
 use common::unstall;
 
 /// Every command; "" is the program itself.
-const COMMANDS: [&str; 9] =
-    ["", "doctor", "connect", "wait", "clients", "explain", "completions", "man", "schema"];
+const COMMANDS: [&str; 10] =
+    ["", "doctor", "connect", "wait", "clients", "run", "explain", "completions", "man", "schema"];
 
 fn arguments<'a>(command: &'a str, option: &'a str) -> Vec<&'a str> {
     if command.is_empty() { vec![option] } else { vec![command, option] }
