@@ -5,8 +5,8 @@ mod common;
 use common::unstall;
 
 /// Every command; "" is the program itself.
-const COMMANDS: [&str; 10] =
-    ["", "doctor", "connect", "wait", "clients", "run", "explain", "completions", "man", "schema"];
+const COMMANDS: [&str; 11] =
+    ["", "doctor", "connect", "wait", "clients", "limits", "run", "explain", "completions", "man", "schema"];
 
 fn arguments<'a>(command: &'a str, option: &'a str) -> Vec<&'a str> {
     if command.is_empty() { vec![option] } else { vec![command, option] }
@@ -61,6 +61,10 @@ fn every_setting_says_its_default_and_its_variable() {
         "--free",
         "--http",
         "--first-byte",
+        "--no-fix",
+        "--report",
+        "--verbose",
+        "--qlog",
     ];
     for command in COMMANDS {
         let help = unstall(&arguments(command, "--help")).stdout;
