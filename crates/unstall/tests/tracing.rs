@@ -78,12 +78,9 @@ fn each_connect_has_a_span_and_each_attempt_one_below_it() {
             "{won}"
         );
         assert!(!won.contains("error.type"), "{won}");
-        let closed = lines.last().unwrap();
-        assert!(
-            closed.contains(r#"unstall.outcome="connected""#) && !closed.contains(":attempt{"),
-            "{closed}"
-        );
-        assert!(closed.contains(&port(server.addr())), "{closed}");
+        let last = lines.last().unwrap();
+        assert!(last.contains(r#"unstall.outcome="connected""#) && !last.contains(":attempt{"), "{last}");
+        assert!(last.contains(&port(server.addr())), "{last}");
     }
 }
 
