@@ -217,7 +217,7 @@ fn a_server_that_is_live_is_left_alone() {
     }
 }
 
-/// A server whose queue holds 100 and that begins to accept after 100 ms.
+/// A server whose queue holds 100, and that pauses for 100 ms after the first connect.
 fn crowded(lab: &Lab) -> String {
     let listener = lab.within(|| {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
@@ -227,9 +227,11 @@ fn crowded(lab: &Lab) -> String {
     let listener = listener.expect("a free port");
     let port = listener.local_addr().expect("a bound socket").port();
     std::thread::spawn(move || {
+        // The crowd comes when its program has begun.
+        let first = listener.accept();
         std::thread::sleep(std::time::Duration::from_millis(100));
-        let kept: Vec<_> = listener.incoming().map_while(Result::ok).collect();
-        drop(kept);
+        let rest: Vec<_> = listener.incoming().map_while(Result::ok).collect();
+        drop((first, rest));
     });
     port.to_string()
 }

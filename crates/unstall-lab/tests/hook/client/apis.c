@@ -304,9 +304,11 @@ int apis(int count, char **words)
         for (int family = 0; family < FAMILIES; family++)
             for (size_t i = 0; i < APIS; i++)
                 jobs[made++] = (struct job){ .api = i, .target = target_of(family, port_of(words[open])), .state = open ? "open" : "closed" };
-    /* The first connect of a program loads what later ones find loaded. */
-    struct job warm_up = jobs[made - 1];
-    run_job(&warm_up);
+    /* The first connect of a program loads what later ones find loaded, and its first window a desktop. */
+    for (size_t i = 0; i < APIS; i++) {
+        struct job warm_up = { .api = i, .target = target_of(V4, port_of(words[1])), .state = "warm-up" };
+        run_job(&warm_up);
+    }
     run_all(jobs, made, !strcmp(words[2], "parallel"));
     return 0;
 }
