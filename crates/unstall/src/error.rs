@@ -247,7 +247,7 @@ fn silence(f: &mut fmt::Formatter<'_>, queue: Queue) -> fmt::Result {
         }
         (Listening::Room, Some(waiting), Some(backlog)) => write!(
             f,
-            "; a server listens and its accept queue has room ({waiting} wait, backlog {backlog}): look for a packet filter that drops the connect"
+            "; a server listens and its accept queue has room now ({waiting} wait, backlog {backlog}): look for a packet filter that drops the connect, or allow more time"
         ),
         (Listening::No, _, _) => {
             f.write_str("; nobody listens there, and a packet filter drops the connect: start the server and check the filter")
@@ -449,7 +449,7 @@ mod tests {
             (
                 Listening::Room,
                 figures,
-                "; a server listens and its accept queue has room (2 wait, backlog 1): look",
+                "; a server listens and its accept queue has room now (2 wait, backlog 1): look",
             ),
             (Listening::No, (None, None), "; nobody listens there, and a packet filter drops"),
             (

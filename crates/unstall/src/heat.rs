@@ -38,7 +38,7 @@ impl Why {
     pub(crate) fn of(error: Error, address: SocketAddr) -> Self {
         let silent = error.outcome() == Outcome::TimedOut && is_local(address);
         let look = silent && listeners::is_quick();
-        Self { queue: look.then(|| listeners::queue(address)), source: Some(error) }
+        Self { queue: look.then(|| listeners::queue_of_the_silent(address)), source: Some(error) }
     }
 }
 
@@ -376,7 +376,7 @@ impl<S: Stream> Heat<S> {
         let mut silent = self.attempts.iter().rev().filter(|attempt| attempt.outcome == Outcome::TimedOut);
         let address = silent.next().map(|attempt| attempt.address).filter(|_| outcome == Outcome::TimedOut);
         let address = address.filter(|&address| self.is_local(address) && listeners::is_quick());
-        Why { source, queue: address.map(listeners::queue) }
+        Why { source, queue: address.map(listeners::queue_of_the_silent) }
     }
 
     /// All tries of the address of `id`, which is the last of them.

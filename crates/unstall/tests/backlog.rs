@@ -129,7 +129,7 @@ fn a_filter_is_not_taken_for_a_full_queue() {
             assert!(timeline.attempts.windows(2).all(|pair| pair[0].end <= pair[1].start), "{way}");
             if TOLD {
                 let text = error.to_string();
-                assert!(text.contains("its accept queue has room (0 wait, backlog 16)"), "{way}: {text}");
+                assert!(text.contains("its accept queue has room now (0 wait, backlog 16)"), "{way}: {text}");
                 assert!(text.contains("packet filter"), "{way}: {text}");
             }
         }

@@ -136,12 +136,22 @@ impl Queue {
     /// Of the listeners that a connect to `destination` may reach; of several that share an address (SO_REUSEPORT) any may take it,
     /// so one with room is enough.
     fn of(table: &[Listener], destination: SocketAddr) -> Self {
+        Self::shown(table, destination, |full| full != Some(true))
+    }
+
+    /// Of the listeners that a connect to `destination` may have reached in vain; of several that share an address a full one.
+    fn of_the_silent(table: &[Listener], destination: SocketAddr) -> Self {
+        Self::shown(table, destination, |full| full == Some(true))
+    }
+
+    /// Of several that share an address, the first of which `full` is as `wanted`.
+    fn shown(table: &[Listener], destination: SocketAddr, wanted: fn(Option<bool>) -> bool) -> Self {
         let Some(best) = listener::reaches(table, destination) else {
             return Self { listening: Listening::No, ..Self::UNKNOWN };
         };
         let full = |listener: &Listener| listener.queue_full(Platform::CURRENT);
         let mut same = table.iter().filter(|listener| listener.address == best.address);
-        let shown = same.find(|listener| full(listener) != Some(true)).unwrap_or(best);
+        let shown = same.find(|listener| wanted(full(listener))).unwrap_or(best);
         let listening = match (best.accepts(destination), full(shown)) {
             (None, _) => Listening::Unknown,
             (_, None) => Listening::Yes,
@@ -167,6 +177,14 @@ impl Queue {
 /// /proc/net/tcp lists all connections, and no backlog) nothing is known.
 pub fn queue(destination: SocketAddr) -> Queue {
     with_recent(|recent| recent.get(destination.port(), Instant::now(), BELIEVED).queue(destination))
+}
+
+/// [`queue`] for a connect that nobody has answered: of several listeners that share an address (SO_REUSEPORT) it was one that is full.
+pub fn queue_of_the_silent(destination: SocketAddr) -> Queue {
+    with_recent(|recent| {
+        let answer = recent.get(destination.port(), Instant::now(), BELIEVED);
+        answer.table().map_or(Queue::UNKNOWN, |table| Queue::of_the_silent(table, destination))
+    })
 }
 
 /// [`queue`] for a connect that will take the room if there is some. What was read is given to as many connects as there were places;
@@ -263,4 +281,30 @@ pub enum ServerSide {
 /// The server's end of the connection from `client` to `server`.
 pub fn server_side(client: SocketAddr, server: SocketAddr) -> ServerSide {
     imp::server_side(client, server)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Whoever connects needs one of a group that has room; whoever was not answered has met one that has none.
+    #[test]
+    fn of_a_group_the_member_that_matters_is_shown() {
+        let address: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        let listener = |waiting| Listener {
+            address,
+            v6_only: None,
+            waiting: Some(waiting),
+            backlog: Some(1),
+            owner: None,
+        };
+        for group in [[2, 0], [0, 2]] {
+            let group = group.map(listener);
+            let shown = |queue: Queue| (queue.listening, queue.waiting);
+            assert_eq!(shown(Queue::of(&group, address)), (Listening::Room, Some(0)));
+            assert_eq!(shown(Queue::of_the_silent(&group, address)), (Listening::Full, Some(2)));
+        }
+        let alone = [listener(1)];
+        assert_eq!(Queue::of_the_silent(&alone, address), Queue::of(&alone, address));
+    }
 }

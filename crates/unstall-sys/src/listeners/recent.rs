@@ -57,7 +57,11 @@ impl Line {
 
 impl Answer {
     pub(super) fn queue(&self, destination: SocketAddr) -> Queue {
-        self.table.as_ref().map_or(Queue::UNKNOWN, |table| Queue::of(table, destination))
+        self.table().map_or(Queue::UNKNOWN, |table| Queue::of(table, destination))
+    }
+
+    pub(super) fn table(&self) -> Option<&[Listener]> {
+        self.table.as_deref()
     }
 
     fn listener(&self, destination: SocketAddr) -> Option<SocketAddr> {
