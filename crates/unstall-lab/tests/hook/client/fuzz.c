@@ -73,7 +73,9 @@ static const struct sockaddr *address_of(unsigned short port, int *length, char 
 {
     /* Wine copies so many bytes into memory that it does not free after a fault; twice 2 GiB is more than a 32-bit program has. */
     static const int much = sizeof(void *) == 8 ? 0x7FFFFFFF : 65536;
-    const int lengths[] = { -1, 0, 1, 2, 7, 8, 15, 16, 17, 27, 28, 29, 128, much };
+    /* There it also writes over its own memory where a length is negative, and nothing afterwards can be compared. */
+    static const int less = sizeof(void *) == 8 ? -1 : 3;
+    const int lengths[] = { less, 0, 1, 2, 7, 8, 15, 16, 17, 27, 28, 29, 128, much };
     static const short families[] = { AF_INET, AF_INET6, AF_UNSPEC, 99 };
     static unsigned char *edge;
     struct sockaddr_storage whole = { 0 };
