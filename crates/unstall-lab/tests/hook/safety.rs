@@ -7,13 +7,13 @@ fn ten_thousand(test: &str, client: &str, library: &str) {
     let Some(wine) = Wine::new(test, &[client, library]) else { return };
     let lab = windows_11();
     let open = serve_both(&lab);
-    let text =
+    let said =
         printed(&lab, &wine.program(How::Hooked, client).arguments(["many", CLOSED, &open, "16", "10000"]));
-    println!("{text}");
+    println!("{said}");
     for (name, expected) in [("refused", 10_000.0), ("connected", 1008.0), ("wrong", 0.0)] {
-        assert!((number(&text, name) - expected).abs() < 0.5, "{name}: {text}");
+        assert!((number(&said, name) - expected).abs() < 0.5, "{name}: {said}");
     }
-    assert!(number(&text, "handles") <= 0.0, "{text}");
+    assert!(number(&said, "handles") <= 0.0, "{said}");
 }
 
 #[test]
