@@ -152,6 +152,15 @@ fn refused_tries_keep_to_their_windows() {
     assert!(from > ms(4 * 505) && to <= PATIENCE);
 }
 
+/// The end of a time is no part of it.
+#[test]
+fn nothing_is_repeated_at_the_very_end_of_the_budget_or_of_the_doubt() {
+    let silent = Situation { elapsed: PATIENCE, ..situation(Seen::Silence, Listening::Full) };
+    assert_eq!(decide(&silent), Decision::Final);
+    let refused = Situation { elapsed: DOUBT, ..situation(Seen::Refused, Listening::Unknown) };
+    assert_eq!(decide(&refused), Decision::Final);
+}
+
 /// What would come at the limit does not come, and the outcome is what was seen.
 #[test]
 fn nothing_is_tried_at_the_limit_or_after_the_budget() {
@@ -184,6 +193,7 @@ fn a_queue_drained_just_before_the_limit_is_reached() {
                 {
                     elapsed += after;
                     looks += 1;
+                    assert!(elapsed < limit, "{limit:?}: a look at {elapsed:?}");
                 }
                 assert!(limit <= elapsed + FIRST_LOOK * 4, "{limit:?}: the last look was at {elapsed:?}");
                 assert!(looks < 200, "{looks} looks");
@@ -253,6 +263,8 @@ fn looks_grow_apart() {
     assert_eq!(next(ms(1900), 1), LONGEST_LOOK);
     // Who has missed the room comes again sooner.
     assert_eq!([2, 3, 4].map(|tries| next(ms(900), tries)), [ms(4), ms(8), ms(16)]);
+    assert_eq!([8, 9, 20].map(|tries| next(ms(900), tries)), [LONGEST_LOOK * 2; 3]);
+    assert_eq!(first_look(2, ms(900), 0.5), ms(4));
 }
 
 fn any_situation() -> impl Strategy<Value = Situation> {

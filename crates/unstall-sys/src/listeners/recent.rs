@@ -241,7 +241,7 @@ mod tests {
         let mut recent = Recent::new(|port| Some(vec![listener(port, if full.get() { 3 } else { 2 })]));
         assert_eq!(recent.place(address(80), start).queue.listening, Listening::Room);
         full.set(true);
-        assert_eq!(recent.place(address(80), start + DRAINING * 2).turn, None);
+        assert_eq!(recent.place(address(80), start + DRAINING).turn, None);
     }
 
     /// Each socket of a SO_REUSEPORT group has a queue of its own.
@@ -297,12 +297,15 @@ mod tests {
     #[test]
     fn who_has_gone_has_no_line() {
         let start = Instant::now();
-        let tables = RefCell::new(vec![vec![listener(80, 2)], vec![], vec![listener(80, 3)]]);
+        let tables =
+            RefCell::new(vec![vec![listener(80, 2)], vec![], vec![listener(80, 3)], vec![listener(80, 3)]]);
         let mut recent = Recent::new(|_| Some(tables.borrow_mut().remove(0)));
         assert_eq!(recent.place(address(80), start).queue.listening, Listening::Room);
         assert_eq!(recent.place(address(80), start + REREAD).queue.listening, Listening::No);
-        let another = recent.place(address(80), start + REREAD + BELIEVED);
-        assert_eq!((another.queue.listening, another.turn), (Listening::Full, None));
+        for looks in 1..=2 {
+            let another = recent.place(address(80), start + REREAD + BELIEVED * looks);
+            assert_eq!((another.queue.listening, another.turn), (Listening::Full, None));
+        }
     }
 
     #[test]
