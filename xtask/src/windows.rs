@@ -155,6 +155,7 @@ fn hook_test(workspace: &Workspace, toolchain: &Toolchain) -> Result<Process, St
     programs::gather(workspace)?;
     let libraries = both::libraries()?;
     let prefix = both::prefix(workspace, toolchain, &libraries)?;
+    programs::install_shim(workspace, &prefix)?;
     Ok(programs::test(workspace, &prefix, &libraries))
 }
 

@@ -27,16 +27,14 @@ const NEW_GO: [Package; 2] = [
 ];
 
 /// A built file in a target folder, and its name in the folder of programs.
-const BUILT: [(&str, &str, &str); 9] = [
+const BUILT: [(&str, &str, &str); 7] = [
     (TARGET, "unstall.exe", "unstall.exe"),
     (TARGET, "side-by-side.exe", "side-by-side.exe"),
     (TARGET, "rtoshim-run.exe", "rtoshim-run.exe"),
     (TARGET, "unstall_hook.dll", "unstall_hook64.dll"),
     (TARGET, "unstall-load.exe", "unstall-load64.exe"),
-    (TARGET, "unstall_rtoshim.dll", "unstall_rtoshim.dll"),
     (TARGET32, "unstall_hook.dll", "unstall_hook32.dll"),
     (TARGET32, "unstall-load.exe", "unstall-load32.exe"),
-    (TARGET32, "unstall_rtoshim.dll", "unstall_rtoshim32.dll"),
 ];
 
 /// The folder.
@@ -75,6 +73,16 @@ pub(crate) fn gather(workspace: &Workspace) -> Result<(), String> {
         eprintln!("cargo xtask windows: no Go clients: {error}");
     }
     foreign::gather(&folder)
+}
+
+/// Puts the shim where a program of either bitness finds it by one name.
+pub(crate) fn install_shim(workspace: &Workspace, prefix: &Path) -> Result<(), String> {
+    for (target, place) in [(TARGET, "system32"), (TARGET32, "syswow64")] {
+        let built = workspace.target.join(target).join("release/unstall_rtoshim.dll");
+        let there = prefix.join("drive_c/windows").join(place).join("unstall_rtoshim.dll");
+        fs::copy(&built, &there).map_err(|error| format!("cannot write {}: {error}", there.display()))?;
+    }
+    Ok(())
 }
 
 /// The tests, with a compiler of this machine.
