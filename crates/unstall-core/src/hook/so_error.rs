@@ -130,7 +130,7 @@ mod tests {
         assert!(!told().is_success(SOCKET, ME + 1, START));
         assert!(!told().is_success(SOCKET, ME, START + BELIEVED));
         assert!(!told().is_success(SOCKET + 1, ME, START));
-        assert!(!told().is_success(SOCKET, ME, START - Duration::from_nanos(1)));
+        assert!(!told().is_success(SOCKET, ME, START.saturating_sub(Duration::from_nanos(1))));
     }
 
     #[test]
