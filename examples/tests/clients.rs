@@ -16,6 +16,9 @@ mod redis_client;
 #[allow(dead_code, reason = "an example is a program of its own")]
 mod reqwest_client;
 mod servers;
+#[path = "../sql_server_client.rs"]
+#[allow(dead_code, reason = "an example is a program of its own")]
+mod sql_server_client;
 #[path = "../tonic_client.rs"]
 #[allow(dead_code, reason = "an example is a program of its own")]
 mod tonic_client;
@@ -113,6 +116,14 @@ async fn postgres_client() {
 }
 
 #[tokio::test]
+async fn sql_server_client() {
+    let port = servers::sql_server();
+    let version = sql_server_client::version(&format!("localhost:{port}"), "sa", "word").await.unwrap();
+    assert_eq!(version.as_deref(), Some("SQL Server 2022"));
+    refused(sql_server_client::version(&nobody("mssql"), "sa", "word").await);
+}
+
+#[tokio::test]
 async fn websocket_client() {
     let port = servers::websocket().await;
     let mut socket = websocket_client::open(&format!("ws://localhost:{port}/")).await.unwrap();
@@ -134,7 +145,7 @@ fn no_example_is_longer_than_40_lines() {
     let folder = std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
     let sources = folder.map(|entry| entry.unwrap().path());
     let sources: Vec<_> = sources.filter(|path| path.extension().is_some_and(|kind| kind == "rs")).collect();
-    assert_eq!(sources.len(), 8, "each has its test here");
+    assert_eq!(sources.len(), 9, "each has its test here");
     for path in sources {
         assert!(std::fs::read_to_string(&path).unwrap().lines().count() < 40, "{}", path.display());
     }

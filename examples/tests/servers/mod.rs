@@ -119,6 +119,41 @@ pub(crate) fn postgres() -> u16 {
     })
 }
 
+/// Lets everybody in and answers every question with one row of one text (MS-TDS 2.2).
+pub(crate) fn sql_server() -> u16 {
+    serve(|stream| {
+        let text = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let short = |bytes: &[u8]| [&u16::try_from(bytes.len()).unwrap().to_le_bytes()[..], bytes].concat();
+        let done = |status: u8| [&[0xFD, status, 0, 0, 0][..], &[0; 8]].concat();
+        loop {
+            let mut head = [0; 8];
+            if (&stream).read_exact(&mut head).is_err() {
+                return Ok(());
+            }
+            let length = u64::from(u16::from_be_bytes([head[2], head[3]])) - 8;
+            io::copy(&mut (&stream).take(length), &mut io::sink())?;
+            let answer = match head[0] {
+                // PRELOGIN: the version is at 11, the encryption (not supported) at 17.
+                0x12 => [&[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF][..], &[16, 0, 0, 0, 0, 0], &[2]].concat(),
+                // LOGIN7: LOGINACK with the TDS version 7.4, the name and the version of the server.
+                0x10 => {
+                    let ack = [&[1, 0x74, 0, 0, 4, 3][..], &text("SQL"), &[16, 0, 0, 0]].concat();
+                    [&[0xAD][..], &short(&ack), &done(0)].concat()
+                }
+                // A batch: one column of the type NVARCHAR without a name, and one row.
+                _ => {
+                    let column =
+                        [&[0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0xE7, 0x40, 0x1F][..], &[9, 4, 0, 0, 0], &[0]];
+                    let row = [&[0xD1][..], &short(&text("SQL Server 2022"))].concat();
+                    [column.concat(), row, done(0x10)].concat()
+                }
+            };
+            let length = u16::try_from(answer.len() + 8).unwrap().to_be_bytes();
+            (&stream).write_all(&[&[4, 1, length[0], length[1], 0, 0, 1, 0], &answer[..]].concat())?;
+        }
+    })
+}
+
 /// The status and the whole answer to a GET.
 pub(crate) async fn get(port: u16) -> (u16, String) {
     let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
