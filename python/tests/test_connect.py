@@ -174,3 +174,22 @@ def test_the_gil_is_released(silent):
         count += 1
     thread.join()
     assert count > 50
+
+
+@pytest.mark.parametrize(
+    ("outcome", "os_error", "kind", "code"),
+    [
+        ("refused", errno.ECONNRESET, ConnectionResetError, errno.ECONNRESET),
+        # The OS said "connected", to itself.
+        ("self_connected", errno.EISCONN, ConnectionRefusedError, errno.ECONNREFUSED),
+        ("timed_out", None, TimeoutError, errno.ETIMEDOUT),
+        ("not_permitted", None, PermissionError, errno.EACCES),
+        ("exhausted", errno.EMFILE, OSError, errno.EMFILE),
+        ("never heard of", None, OSError, errno.EIO),
+    ],
+)
+def test_every_outcome_has_its_exception(outcome, os_error, kind, code):
+    failure = {"message": "it failed", "os_error": os_error, "resolver": None}
+    error = unstall._errors.error_of(failure, {"outcome": outcome})
+    assert (type(error), error.errno, error.strerror) == (kind, code, "it failed")
+    assert error.timeline == {"outcome": outcome}

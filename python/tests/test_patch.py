@@ -234,3 +234,29 @@ def test_errors_are_what_the_clients_expect(closed):
             urllib.request.urlopen(url, timeout=5)
         assert isinstance(caught.value.reason, ConnectionRefusedError)
         asyncio.run(aio())
+
+
+def test_tls_is_asked_for_the_name_and_not_for_the_address(server):
+    """As asyncio does it when it has the name itself."""
+    asked = []
+
+    async def original(self, protocol_factory, host=None, port=None, **further):
+        asked.append((host, further.pop("sock").getpeername()[1], further))
+        raise ConnectionAbortedError
+
+    create_connection = unstall._patch._loop_create_connection(original)
+
+    async def connect(**further):
+        with pytest.raises(ConnectionAbortedError):
+            await create_connection(asyncio.get_running_loop(), None, "localhost", server.port, **further)
+
+    with unstall.patched():
+        asyncio.run(connect(ssl=True))
+        asyncio.run(connect(ssl=True, server_hostname="elsewhere", happy_eyeballs_delay=0.25))
+        asyncio.run(connect())
+    assert [(host, further) for host, _, further in asked] == [
+        (None, {"ssl": True, "server_hostname": "localhost"}),
+        (None, {"ssl": True, "server_hostname": "elsewhere"}),
+        (None, {}),
+    ]
+    assert {port for _, port, _ in asked} == {server.port}
