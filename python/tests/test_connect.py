@@ -191,5 +191,6 @@ def test_the_gil_is_released(silent):
 def test_every_outcome_has_its_exception(outcome, os_error, kind, code):
     failure = {"message": "it failed", "os_error": os_error, "resolver": None}
     error = unstall._errors.error_of(failure, {"outcome": outcome})
-    assert (type(error), error.errno, error.strerror) == (kind, code, "it failed")
+    assert isinstance(error, kind)
+    assert (error.errno, error.strerror) == (code, "it failed")
     assert error.timeline == {"outcome": outcome}
