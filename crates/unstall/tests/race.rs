@@ -388,6 +388,24 @@ fn held_client(limit: &str) {
     winner.read_exact(&mut [0]).unwrap();
 }
 
+/// Stops a process while so many of its connects are under way. Where nobody tells of listeners it makes attempts afresh, and then one
+/// may just be closed and not there again.
+fn hold_with_syns_sent(process: u32, count: usize) {
+    for _ in 0..100 {
+        namespace::wait_for_syn_sent(count);
+        namespace::run(&format!("kill -STOP {process}"));
+        let stat = format!("/proc/{process}/stat");
+        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+            std::thread::yield_now();
+        }
+        if namespace::syn_sent() == count {
+            return;
+        }
+        namespace::run(&format!("kill -CONT {process}"));
+    }
+    panic!("never stopped with {count} connects under way");
+}
+
 /// Lets both attempts of a client connect while it is stopped, lets `limit` pass if `late`, and checks that one of them wins and
 /// that the other is closed.
 fn both_connect_while_the_client_is_held(test: &str, namespace: &mut Namespace, limit: Duration, late: bool) {
@@ -404,8 +422,7 @@ fn both_connect_while_the_client_is_held(test: &str, namespace: &mut Namespace, 
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    namespace::wait_for_syn_sent(addresses.len());
-    namespace::run(&format!("kill -STOP {}", client.id()));
+    hold_with_syns_sent(client.id(), addresses.len());
     namespace::end_silence();
     // The kernel sends the SYNs again after a second.
     let mut streams = servers.map(|server| server.accept().unwrap().0);
