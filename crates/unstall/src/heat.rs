@@ -348,6 +348,7 @@ impl<S: Stream> Heat<S> {
             End::Won(_) => Outcome::Connected,
             // Nobody but the driver cancels: the wait failed, and its error is the first.
             End::Failed(Outcome::Cancelled) => self.errors.first().map_or(Outcome::Cancelled, Error::outcome),
+            End::Failed(Outcome::TimedOut) if self.was_refused_before() => Outcome::Refused,
             End::Failed(outcome) => outcome,
         };
         if outcome != Outcome::Connected {
@@ -368,6 +369,18 @@ impl<S: Stream> Heat<S> {
             elapsed: self.start.elapsed(),
         };
         (result, timeline)
+    }
+
+    /// Whether each address that the limit has struck was refused before, by a listener whose queue was full: a refusal stays one,
+    /// though the last try had no time to end.
+    fn was_refused_before(&self) -> bool {
+        let is = |attempt: &Attempt, outcome| attempt.outcome == outcome;
+        let mut unanswered = self.attempts.iter().filter(|attempt| is(attempt, Outcome::TimedOut)).peekable();
+        unanswered.peek().is_some()
+            && unanswered.all(|last| {
+                let mut same = self.attempts.iter().filter(|attempt| attempt.address == last.address);
+                same.any(|attempt| is(attempt, Outcome::Refused) && attempt.start < last.start)
+            })
     }
 
     fn why(&mut self, outcome: Outcome) -> Why {

@@ -244,6 +244,28 @@ fn a_listener_that_refuses_for_good_has_refused() {
     });
 }
 
+/// The limit strikes while a later try is unanswered: what the first one was told is the truth.
+#[test]
+fn a_refusal_stays_one_when_the_last_try_has_no_time_to_end() {
+    inside("a_refusal_stays_one_when_the_last_try_has_no_time_to_end", |namespace| {
+        unstall::testing::a_full_queue_refuses(true);
+        let (socket, target) = listen(16);
+        for (way, connect) in WAYS {
+            if !namespace.refuse_once(address(&socket).ip()) {
+                return;
+            }
+            let limit = Duration::from_millis(200);
+            let (result, timeline) = connect(&Connector::new().connect_timeout(limit), &target);
+            namespace::end_silence();
+            let outcomes: Vec<_> = timeline.attempts.iter().map(|attempt| attempt.outcome).collect();
+            assert_eq!(outcomes[0], Outcome::Refused, "{way}: {timeline:?}");
+            assert_eq!(outcomes.last(), Some(&Outcome::TimedOut), "{way}: {timeline:?}");
+            assert!(result.unwrap_err().is_refused(), "{way}: {timeline:?}");
+            assert_eq!(timeline.outcome, Outcome::Refused, "{way}");
+        }
+    });
+}
+
 /// A connection of which the server knows nothing, since it has dropped the client's last ACK, is made again. Here the packet filter
 /// drops first the SYNs and then those ACKs.
 #[test]

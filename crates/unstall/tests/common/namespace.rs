@@ -141,6 +141,12 @@ impl Namespace {
         self.answer(address, "reject with tcp reset")
     }
 
+    /// Resets the first SYN to `address` and drops all that follow. False: as above.
+    pub(crate) fn refuse_once(&self, address: IpAddr) -> bool {
+        self.answer(address, "limit rate 1/hour burst 1 packets reject with tcp reset")
+            && self.silence(address)
+    }
+
     fn answer(&self, address: IpAddr, verdict: &str) -> bool {
         let family = if address.is_ipv4() { "ip" } else { "ip6" };
         let rules = format!(
