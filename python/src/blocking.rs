@@ -31,6 +31,7 @@ pub(crate) fn connect(py: Python<'_>, request: Request, signals: bool, timeline:
         if lifecycle::is_forked() {
             on_a_thread(connector, target, signals)
         } else {
+            lifecycle::started();
             polled(&connector, &target, signals)
         }
     })?;

@@ -8,7 +8,7 @@
 //! | [`options`] | the options of both |
 //! | [`end`] | what a connect came to, as a tuple |
 //! | [`prepare`] | `prepare`, for a socket that somebody else connects |
-//! | [`lifecycle`] | `forked`, `close`: what the interpreter tells |
+//! | [`lifecycle`] | `forked`, `close`: what the interpreter tells; `would_try` |
 #![warn(missing_docs)]
 
 mod blocking;
@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::blocking::connect;
     #[pymodule_export]
-    use super::lifecycle::{close, forked};
+    use super::lifecycle::{close, forked, would_try};
     #[pymodule_export]
     use super::polled::Connecting;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! What the interpreter tells: it was forked, or it is about to end.
 
+use crate::options::Request;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -8,7 +9,9 @@ use std::time::{Duration, Instant};
 /// How often a connect that waits looks for signals and for the interpreter's end: what a person does not notice.
 pub(crate) const SLICE: Duration = Duration::from_millis(20);
 
-/// This process is the child of one that had loaded the package: threads, and so the reactor, are gone.
+/// A connect has begun, here or in a process that this one was forked from, and may have started the reactor.
+static STARTED: AtomicBool = AtomicBool::new(false);
+/// This process is the child of one in which a connect had begun: threads, and so the reactor, are gone.
 static FORKED: AtomicBool = AtomicBool::new(false);
 /// The interpreter is about to end; nothing may wait any more.
 static CLOSING: AtomicBool = AtomicBool::new(false);
@@ -18,7 +21,7 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// To be called in the child of a fork.
 #[pyfunction]
 pub(crate) fn forked() {
-    FORKED.store(true, Ordering::Relaxed);
+    FORKED.fetch_or(STARTED.load(Ordering::Relaxed), Ordering::Relaxed);
     WAITING.store(0, Ordering::Relaxed);
 }
 
@@ -33,6 +36,19 @@ pub(crate) fn close(py: Python<'_>) {
             thread::sleep(Duration::from_millis(1));
         }
     });
+}
+
+/// To be called before the reactor may be started.
+pub(crate) fn started() {
+    STARTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether a connect would be tried: the interpreter goes on, the request makes sense, and there is a reactor if an event loop is to
+/// drive it.
+#[pyfunction]
+pub(crate) fn would_try(request: Request, driven: bool) -> bool {
+    let cannot = is_closing() || (driven && is_forked());
+    !cannot && request.read().is_ok()
 }
 
 pub(crate) fn is_forked() -> bool {

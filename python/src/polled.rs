@@ -38,6 +38,7 @@ impl Connecting {
                 "cannot connect: no event loop can be used with this after a fork",
             ));
         }
+        lifecycle::started();
         let running: Running =
             Box::pin(async move { end::plain(connector.connect_timeline_async_io(&target).await) });
         Ok(Self { state: Mutex::new(State { running: Some(running), waker: None }), timeline })

@@ -1,6 +1,7 @@
 """What programs connect with, with unstall under it, and undone again."""
 
 import asyncio
+import functools
 import importlib
 import socket
 import subprocess
@@ -260,3 +261,187 @@ def test_tls_is_asked_for_the_name_and_not_for_the_address(server):
         (None, {}),
     ]
     assert {port for _, port, _ in asked} == {server.port}
+
+
+def outcome(connect, *arguments):
+    """The class of the exception, or None after a success."""
+    try:
+        connect(*arguments).close()
+    except Exception as error:
+        return type(error)
+    return None
+
+
+@pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "a b", "-a", "127.0.0.1\n", "http://x", "x" * 70, "a..b"])
+def test_hosts_that_only_the_os_makes_sense_of(host, server):
+    """Or that nobody does: then the exception is the one that was there before, which programs catch."""
+    urllib3 = pytest.importorskip("urllib3")
+
+    async def stream(address, timeout):
+        _, writer = await asyncio.wait_for(asyncio.open_connection(*address), timeout)
+        return writer
+
+    def blocking(*arguments):
+        return outcome(socket.create_connection, *arguments)
+
+    def pooled(*arguments):
+        return outcome(urllib3.util.connection.create_connection, *arguments)
+
+    def asynchronous(*arguments):
+        async def connect():
+            try:
+                (await stream(*arguments)).close()
+            except Exception as error:
+                return type(error)
+            return None
+
+        return asyncio.run(connect())
+
+    for connect in (blocking, pooled, asynchronous):
+        before = connect((host, server.port), 5)
+        with unstall.patched():
+            assert connect((host, server.port), 5) is before
+
+
+def test_port_0_is_refused_as_ever():
+    with unstall.patched(), pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", 0), 5)
+
+
+def test_a_socket_that_does_not_block_is_the_original_s(silent):
+    with unstall.patched(), pytest.raises(BlockingIOError):
+        socket.create_connection(("127.0.0.2", 80), 0)
+
+
+def test_a_resolver_of_the_program_s_own(server, monkeypatch):
+    """A name that it pins is pinned, whoever connects."""
+    urllib3 = pytest.importorskip("urllib3")
+    resolve = socket.getaddrinfo
+    asked = []
+
+    @functools.wraps(resolve)
+    def pinned(host, *arguments, **further):
+        asked.append(host)
+        return resolve("127.0.0.1", *arguments, **further)
+
+    async def stream():
+        _, writer = await asyncio.open_connection("pinned.invalid", server.port)
+        writer.close()
+        await writer.wait_closed()
+
+    monkeypatch.setattr(socket, "getaddrinfo", pinned)
+    with unstall.patched():
+        socket.create_connection(("pinned.invalid", server.port), 5).close()
+        urllib3.util.connection.create_connection(("pinned.invalid", server.port), 5).close()
+        asyncio.run(stream())
+    assert asked == ["pinned.invalid"] * 3
+
+
+def test_a_resolver_of_a_loop_s_own(server):
+    anyio = pytest.importorskip("anyio")
+
+    class Loop(asyncio.SelectorEventLoop):
+        async def getaddrinfo(self, host, port, **further):
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    async def connect():
+        _, writer = await asyncio.open_connection("pinned.invalid", server.port)
+        writer.close()
+        await writer.wait_closed()
+        await (await anyio.connect_tcp("pinned.invalid", server.port)).aclose()
+
+    loop = Loop()
+    try:
+        with unstall.patched():
+            loop.run_until_complete(connect())
+    finally:
+        loop.close()
+
+
+@pytest.mark.parametrize("how", ["class", "method"])
+def test_sockets_of_the_program_s_own(how, server, monkeypatch):
+    """A proxy's (PySocks), another event loop's (gevent), a test's that lets nobody out."""
+    aiohappyeyeballs = pytest.importorskip("aiohappyeyeballs")
+    own = socket.socket
+    seen = []
+
+    class Proxied(own):
+        def connect(self, address):
+            seen.append(address)
+            return super().connect(address)
+
+    def connect(self, address):
+        seen.append(address)
+        return super(own, self).connect(address)
+
+    with unstall.patched():
+        if how == "class":
+            monkeypatch.setattr(socket, "socket", Proxied)
+        else:
+            monkeypatch.setattr(own, "connect", connect, raising=False)
+        socket.create_connection(("127.0.0.1", server.port), 5).close()
+        assert seen == [("127.0.0.1", server.port)]
+        info = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", server.port))
+        with asyncio.run(aiohappyeyeballs.start_connection([info])) as sock:
+            assert type(sock) is socket.socket
+
+
+def test_a_module_that_is_reloaded(server):
+    connection = pytest.importorskip("urllib3.util.connection")
+    with unstall.patched():
+        first = connection.create_connection
+        importlib.reload(connection)
+        assert connection.create_connection is not first
+        assert connection.create_connection.__wrapped__.__module__ == "urllib3.util.connection"
+        connection.create_connection(("localhost", server.port), 5).close()
+    assert not hasattr(connection.create_connection, "__wrapped__")
+
+
+@pytest.mark.parametrize("connected", [False, True])
+def test_asyncio_after_a_fork(connected, server):
+    program = f"""
+        import asyncio, os, unstall, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        unstall.patch()
+        if {connected}:
+            unstall.connect("127.0.0.1", {server.port}).close()
+
+        async def child():
+            _, writer = await asyncio.open_connection("127.0.0.1", {server.port})
+            writer.close()
+            await writer.wait_closed()
+            try:
+                (await unstall.aio.connect("127.0.0.1", {server.port})).close()
+            except RuntimeError:
+                return {connected}
+            return not {connected}
+
+        number = os.fork()
+        if number == 0:
+            right = False
+            try:
+                right = asyncio.run(child())
+            finally:
+                os._exit(0 if right else 1)
+        raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]))
+    """
+    subprocess.run([sys.executable, "-X", "dev", "-c", textwrap.dedent(program)], check=True, timeout=60)
+
+
+def test_connects_at_exit(server):
+    """Of handlers that were registered before the package was imported, and so run after its own."""
+    program = f"""
+        import atexit, socket
+
+        def late():
+            socket.create_connection(("127.0.0.1", {server.port}), 5).close()
+            print("connected")
+
+        atexit.register(late)
+        import unstall
+        unstall.patch()
+    """
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.stdout, ended.stderr) == ("connected\n", "")

@@ -5,11 +5,16 @@ import atexit
 import os
 import socket
 import threading
-from typing import Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from . import _native
 from ._errors import error_of, timeline_of
 from ._options import Request
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options
 
 __all__ = ["connect", "connect_timeline", "prepare"]
 
@@ -19,7 +24,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_native.forked)
 
 
-def connect(host: str, port: int, timeout: Optional[float] = None, **options: Any) -> socket.socket:
+def connect(host: str, port: int, timeout: Optional[float] = None, **options: "Unpack[Options]") -> socket.socket:
     """Connects to a port of a host, and returns the socket.
 
     :param host: a name or an address: ``localhost``, ``192.0.2.1``, ``::1``, ``fe80::1%eth0``.
@@ -44,11 +49,12 @@ def connect(host: str, port: int, timeout: Optional[float] = None, **options: An
 
 
 def connect_timeline(
-    host: str, port: int, timeout: Optional[float] = None, **options: Any
+    host: str, port: int, timeout: Optional[float] = None, **options: "Unpack[Options]"
 ) -> Tuple[socket.socket, Dict[str, Any]]:
     """As :func:`connect`; returns the socket and the timeline: every attempt, why it started, when, and how it ended.
 
-    The timeline is what ``unstall connect --json`` prints of one; times are in nanoseconds since the connect was asked for. A failure raises the same exceptions, which have it as ``.timeline``.
+    The timeline is what ``unstall connect --json`` prints of one; times are in nanoseconds since the connect was asked for.
+    A failure raises the same exceptions, which have it as ``.timeline``.
     """
     sock, timeline = _ended(_native.connect(Request(host, port, timeout, **options), _signals(), True), timeout)
     assert timeline is not None

@@ -9,7 +9,7 @@ if issubclass(socket.timeout, TimeoutError):
     _Timeout = TimeoutError
 else:
     # Python 3.9: whoever expects either gets it.
-    class _Timeout(socket.timeout, TimeoutError):  # type: ignore[no-redef]
+    class _Timeout(socket.timeout, TimeoutError):  # type: ignore[no-redef,misc]
         """The limit struck, or the OS gave up."""
 
 

@@ -4,7 +4,22 @@ import math
 import operator
 import socket
 import threading
-from typing import Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict
+
+    class Options(TypedDict, total=False):
+        """What a type checker knows of the options; :class:`Request` checks them."""
+
+        attempt_delay: Optional[float]
+        local_attempt_delay: Optional[float]
+        backlog_retry: Optional[float]
+        nodelay: bool
+        family: int
+        syn_retransmissions: Union[str, int]
+        addresses: Optional[List[Tuple[Any, ...]]]
+
 
 _FAMILIES = {socket.AF_UNSPEC: 0, socket.AF_INET: 4, socket.AF_INET6: 6}
 _RETRANSMISSIONS = {"none_if_local": 0, "none_anywhere": -1, "os_default": -2}
@@ -85,7 +100,7 @@ def _seconds(name: str, seconds: object) -> Optional[float]:
     return number
 
 
-def _choice(name: str, choices: dict, choice: object) -> int:
+def _choice(name: str, choices: Dict[Any, int], choice: object) -> int:
     try:
         return choices[choice]
     except KeyError:

@@ -9,11 +9,16 @@ import socket
 import sys
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-from . import aio
+from . import _native, aio
 from ._connect import connect
 from ._options import Request
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options
 
 __all__ = ["patch", "patched", "unpatch"]
 
@@ -25,25 +30,28 @@ _replaced: List[Tuple[Any, str, Any, Any]] = []
 _LAZY = object()
 
 
-def patch(**options: Any) -> None:
+def patch(**options: "Unpack[Options]") -> None:
     """Puts :func:`unstall.connect` under ``socket.create_connection`` (and so ``http.client``, ``urllib``, ``smtplib`` ...), ``urllib3`` and
     ``requests``, ``httpx``, ``aiohttp``, ``anyio`` and asyncio's ``create_connection``, for the whole process, whether they are imported
     already or later.
 
-    What a call asks for that unstall does not do (a source address, a socket of its own, flags) goes to the original. ``TCP_NODELAY`` is
-    left as the program sets it unless ``nodelay=True`` is given. ``patch`` may be called again; as many calls of :func:`unpatch` undo it.
+    To the original goes what a call asks for that unstall does not do (a source address, a socket of its own, flags) and what it makes
+    no sense of (``127.1``); everything, while the program has put a ``getaddrinfo`` or a socket class of its own into the socket
+    module (a resolver, PySocks, gevent), and at exit; and asyncio's connects after a fork that came after a connect.
+    ``TCP_NODELAY`` is left as the program sets it unless ``nodelay=True`` is given. ``patch`` may be called again; as many calls of
+    :func:`unpatch` undo it.
 
     :param options: those of :func:`unstall.connect`, for every connect from now on.
     :raises TypeError, ValueError: the options make no sense; nothing was changed.
     """
-    global _depth
+    global _depth, _options
     if "timeout" in options or "addresses" in options:
         raise TypeError("timeout and addresses are the caller's")
     Request("localhost", 1, **options)
     with _lock:
         _depth += 1
-        _options.clear()
-        _options.update({"nodelay": False, **options})
+        # In one step: others may be connecting.
+        _options = {"nodelay": False, **options}
         if _depth > 1:
             return
         try:
@@ -72,7 +80,7 @@ def unpatch() -> None:
 
 
 @contextmanager
-def patched(**options: Any) -> Iterator[None]:
+def patched(**options: "Unpack[Options]") -> Iterator[None]:
     """:func:`patch` for the length of a ``with`` block, for the whole process."""
     patch(**options)
     try:
@@ -102,14 +110,17 @@ def _undo() -> None:
 
 
 def _replace_in(name: str, module: Any) -> None:
+    """To be called of a module that is as it was, or that has just been executed, maybe once more."""
     for path, make in _PLACES[name]:
         owner = module
         *parents, attribute = path.split(".")
         for parent in parents:
             owner = getattr(owner, parent, None)
         original = getattr(owner, attribute, None)
-        if original is None or any(entry[0] is owner and entry[1] == attribute for entry in _replaced):
+        if original is None or any(entry[3] is original for entry in _replaced):
             continue
+        # What a reload has overwritten is not to be put back.
+        _replaced[:] = [entry for entry in _replaced if entry[0] is not owner or entry[1] != attribute]
         ours = functools.wraps(original)(make(original))
         # anyio finds its functions by a __getattr__ of the module, and shall go on to do so.
         own = attribute in owner.__dict__
@@ -165,6 +176,29 @@ def _is_port(port: Any) -> bool:
     return isinstance(port, int) or (isinstance(port, str) and port.isascii() and port.isdigit())
 
 
+def _would_try(driven: bool, host: Any, port: Any, timeout: Any = None, **options: "Unpack[Options]") -> bool:
+    """Whether unstall would try this. What makes no sense to it is the original's, to do or to complain of."""
+    if timeout is not None and timeout == 0:
+        # A socket that does not block, while it connects.
+        return False
+    try:
+        return _native.would_try(Request(host, port, timeout, **options), driven)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _own_names() -> bool:
+    """Whether names are resolved as the socket module does it. A program that has put its own function there means every connect."""
+    return getattr(socket.getaddrinfo, "__globals__", None) is vars(socket)
+
+
+def _own_sockets() -> bool:
+    """Whether sockets are the socket module's own: no proxy's (PySocks), no other event loop's (gevent), no guard's of a test."""
+    methods = vars(socket.socket)
+    made = getattr(methods.get("__init__"), "__globals__", None) is vars(socket)
+    return made and "connect" not in methods
+
+
 def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
     """``socket.create_connection``."""
 
@@ -176,11 +210,13 @@ def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> socket.socket:
         host, port = address
         # Beside source_address there is all_errors, which asks for an ExceptionGroup.
-        if not _depth or source_address or any(further.values()) or not isinstance(host, str) or not _is_port(port):
-            return original(address, timeout, source_address, **further)
-        if timeout is socket._GLOBAL_DEFAULT_TIMEOUT:  # type: ignore[attr-defined]
-            timeout = socket.getdefaulttimeout()
-        return connect(host or "localhost", port, timeout, **_options)
+        default = timeout is socket._GLOBAL_DEFAULT_TIMEOUT  # type: ignore[attr-defined]
+        limit = socket.getdefaulttimeout() if default else timeout
+        options = dict(_options)
+        ours = _depth and not source_address and not any(further.values()) and isinstance(host, str) and _is_port(port)
+        if not ours or not _own_names() or not _own_sockets() or not _would_try(False, host, port, limit, **options):
+            return original(address, timeout, source_address, **further)  # type: ignore[no-any-return]
+        return connect(host, port, limit, **options)
 
     return create_connection
 
@@ -195,11 +231,14 @@ def _urllib3_create_connection(original: Callable[..., Any]) -> Callable[..., An
         # urllib3 has a sentinel of its own for "the default"; whatever else is no number is left to it, too.
         known = timeout is None or isinstance(timeout, (int, float))
         default = not known and timeout is getattr(sys.modules.get("urllib3.util.timeout"), "_DEFAULT_TIMEOUT", timeout)
-        # A name that cannot be encoded is urllib3's to complain of.
-        if not _depth or source_address or not (known or default) or not host or not host.isascii():
-            return original(address, timeout, source_address, socket_options)
         limit = timeout if known else socket.getdefaulttimeout()
-        sock = connect(host.strip("[]"), port, limit, **_family(), **_options_but_family())
+        # A name that cannot be encoded is urllib3's to complain of.
+        ours = _depth and not source_address and (known or default) and isinstance(host, str) and host.isascii()
+        ours = ours and _own_names() and _own_sockets()
+        options = {**_options_but_family(), **_family()} if ours else {}
+        if not ours or not _would_try(False, host.strip("[]"), port, limit, **options):
+            return original(address, timeout, source_address, socket_options)  # type: ignore[no-any-return]
+        sock = connect(host.strip("[]"), port, limit, **options)
         try:
             for option in socket_options or ():
                 sock.setsockopt(*option)
@@ -232,14 +271,15 @@ def _loop_create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
         self: Any, protocol_factory: Any, host: Any = None, port: Any = None, **further: Any
     ) -> Any:
         ours = not any(further.get(name) for name in ("sock", "local_addr", "proto", "flags", "all_errors"))
-        family = further.get("family") or socket.AF_UNSPEC
-        if not _depth or not ours or not isinstance(host, str) or not host or not _is_port(port):
-            return await original(self, protocol_factory, host, port, **further)
+        ours = ours and _depth > 0 and isinstance(host, str) and bool(host) and _is_port(port)
+        options = dict(_options)
+        if further.get("family"):
+            options["family"] = further["family"]
         sock = _connected.get()
+        own = _own_names() and _own_sockets() and _is_own_resolver(self)
+        if not ours or (sock is None and not (own and _would_try(True, host, port, **options))):
+            return await original(self, protocol_factory, host, port, **further)
         if sock is None:
-            options = dict(_options)
-            if family:
-                options["family"] = family
             sock = await aio.connect(host, port, **options)
         else:
             _connected.set(None)
@@ -256,6 +296,10 @@ def _loop_create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
     return create_connection
 
 
+def _is_own_resolver(loop: asyncio.BaseEventLoop) -> bool:
+    return getattr(loop.getaddrinfo, "__func__", None) is asyncio.BaseEventLoop.getaddrinfo
+
+
 # A socket that anyio's connect is to find connected already.
 _connected: "contextvars.ContextVar[Optional[socket.socket]]" = contextvars.ContextVar("unstall_connected", default=None)
 
@@ -266,9 +310,11 @@ def _anyio_connect_tcp(original: Callable[..., Any]) -> Callable[..., Any]:
 
     async def connect_tcp(remote_host: Any, remote_port: Any, **further: Any) -> Any:
         ours = _depth and not further.get("local_host") and _is_port(remote_port)
-        if not ours or not _on_asyncio():
+        options = dict(_options)
+        own = _own_names() and _own_sockets() and _on_asyncio()
+        if not ours or not own or not _would_try(True, str(remote_host), remote_port, **options):
             return await original(remote_host, remote_port, **further)
-        sock = await aio.connect(str(remote_host), remote_port, **_options)
+        sock = await aio.connect(str(remote_host), remote_port, **options)
         token = None
         try:
             winner = sock.getpeername()[0]
@@ -292,7 +338,7 @@ def _on_asyncio() -> bool:
     except RuntimeError:
         return False
     # Another loop's create_connection (uvloop's) is not ours.
-    return isinstance(loop, asyncio.BaseEventLoop) and asyncio.current_task() is not None
+    return isinstance(loop, asyncio.BaseEventLoop) and asyncio.current_task() is not None and _is_own_resolver(loop)
 
 
 def _start_connection(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -301,10 +347,11 @@ def _start_connection(original: Callable[..., Any]) -> Callable[..., Any]:
     async def start_connection(addr_infos: Any, **further: Any) -> socket.socket:
         ours = not (further.get("local_addr_infos") or further.get("socket_factory"))
         addresses = [info[4] for info in addr_infos if info[0] in (socket.AF_INET, socket.AF_INET6)]
-        if not _depth or not ours or not addresses or len(addresses) < len(addr_infos):
-            return await original(addr_infos, **further)
-        host, port = addresses[0][:2]
-        return await aio.connect(host, port, addresses=addresses, **_options)
+        ours = ours and _depth > 0 and bool(addresses) and len(addresses) == len(addr_infos) and _own_sockets()
+        options = {**_options, "addresses": addresses}
+        if not ours or not _would_try(True, *addresses[0][:2], **options):
+            return await original(addr_infos, **further)  # type: ignore[no-any-return]
+        return await aio.connect(*addresses[0][:2], **options)
 
     return start_connection
 

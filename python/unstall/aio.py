@@ -2,17 +2,22 @@
 
 import asyncio
 import socket
-from typing import Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from . import _native
 from ._connect import as_socket
 from ._errors import error_of, timeline_of
 from ._options import Request
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
 __all__ = ["connect", "connect_timeline", "open_connection"]
 
 
-async def connect(host: str, port: int, timeout: Optional[float] = None, **options: Any) -> socket.socket:
+async def connect(host: str, port: int, timeout: Optional[float] = None, **options: "Unpack[Options]") -> socket.socket:
     """Connects to a port of a host, and returns the socket, which does not block: for ``loop.create_connection(sock=...)``,
     ``loop.sock_sendall`` and the like. Parameters and exceptions are those of :func:`unstall.connect`; cancelling closes everything.
     """
@@ -20,7 +25,7 @@ async def connect(host: str, port: int, timeout: Optional[float] = None, **optio
 
 
 async def connect_timeline(
-    host: str, port: int, timeout: Optional[float] = None, **options: Any
+    host: str, port: int, timeout: Optional[float] = None, **options: "Unpack[Options]"
 ) -> Tuple[socket.socket, Dict[str, Any]]:
     """As :func:`connect`; returns the socket and the timeline, as :func:`unstall.connect_timeline` does."""
     sock, timeline = await _connect(Request(host, port, timeout, **options), True)
@@ -37,7 +42,7 @@ async def open_connection(
     server_hostname: Optional[str] = None,
     limit: int = 2**16,
     ssl_handshake_timeout: Optional[float] = None,
-    **options: Any,
+    **options: "Unpack[Options]",
 ) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """As ``asyncio.open_connection``, connected by :func:`connect`. ``timeout`` is for the connect, not for TLS."""
     sock = await connect(host, port, timeout, **options)

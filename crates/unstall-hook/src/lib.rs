@@ -1,6 +1,6 @@
 //! The DLL that `unstall run` loads into a Windows program that it starts, and into that program's children.
 //!
-//! It takes the place of the functions that [`install`] lists, all of them or none, and changes what
+//! It takes the place of the functions that `install` lists, all of them or none, and changes what
 //! `unstall_core::hook` decides: see there for the files, the settings and the records.
 //!
 //! - Nothing of a caller's memory is read before Windows has been asked whether it can be, or has read it itself.
