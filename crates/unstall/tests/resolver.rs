@@ -72,7 +72,8 @@ impl Resolver for Script {
 }
 
 fn connector(resolver: impl Resolver + 'static) -> Connector {
-    Connector::new().connect_timeout(LONG).resolver(resolver)
+    // Where nobody tells of listeners a connect that takes some ms is made again, which is not what is looked at here.
+    Connector::new().connect_timeout(LONG).backlog_retry(Duration::ZERO).resolver(resolver)
 }
 
 fn target(port: u16) -> Target {

@@ -53,6 +53,8 @@ fn each_connect_has_a_span_and_each_attempt_one_below_it() {
     let (refused, server) = (testing::refused().unwrap(), testing::v4_only().unwrap());
     // Under Wine on a busy machine a refusal may take longer than the delay within this host.
     let patient = Connector::new().local_attempt_delay(std::time::Duration::from_secs(2));
+    // Nor is it looked into where nobody tells of listeners.
+    let patient = patient.backlog_retry(std::time::Duration::ZERO);
     let connector = patient.addresses([refused.addr(), server.addr()]);
     for (name, connect) in DRIVERS {
         println!("{name}");
@@ -98,7 +100,9 @@ fn a_connect_to_one_address_has_its_spans_too() {
                 let lines = printed(|| drop(connect(connector, &target)));
                 let outcome = format!("unstall.outcome=\"{outcome}\"");
                 let ended = |line: &&String| line.contains("unstall: close") && line.contains(&outcome);
-                assert_eq!(lines.iter().filter(ended).count(), 2, "{name}: {lines:#?}");
+                let closes = lines.iter().filter(ended).count();
+                // Windows without a listener table doubts a refusal for some ms, and makes the attempt again.
+                assert!(closes == 2 || (cfg!(windows) && closes > 2), "{name}: {lines:#?}");
             }
         }
     }
