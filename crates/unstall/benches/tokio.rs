@@ -13,7 +13,8 @@ mod crowd;
 mod ratio;
 
 use common::{median, strace};
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use ratio::row;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -120,24 +121,29 @@ where
 
 /// GETs, each over a connection of its own.
 fn web(runtime: &Runtime) {
-    let address = serve();
-    let (theirs, ours) = (HttpConnector::new(), unstall::hyper::HttpConnector::new());
-    let fresh = || Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).to_owned();
-    let (theirs, ours): (Client<_, String>, Client<_, String>) = (fresh().build(theirs), fresh().build(ours));
-    let uri: http::Uri = format!("http://{address}/").parse().expect("a URI");
-    let get_theirs = || {
+    let uri: http::Uri = format!("http://{}/", serve()).parse().expect("a URI");
+    let mut with_nodelay = HttpConnector::new();
+    with_nodelay.set_nodelay(true);
+    let theirs = gets(runtime, &uri, HttpConnector::new());
+    let with_nodelay = gets(runtime, &uri, with_nodelay);
+    let ours = gets(runtime, &uri, unstall::hyper::HttpConnector::new());
+    row("hyper, GET over a fresh connection", Some(1.0), theirs, &ours);
+    row("  both with TCP_NODELAY", None, with_nodelay, &ours);
+}
+
+/// Measures a block of GETs.
+fn gets<C>(runtime: &Runtime, uri: &http::Uri, connector: C) -> impl Fn() -> Duration
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    let client =
+        Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build::<C, String>(connector);
+    move || {
         block(runtime, None, || async {
-            theirs.get(uri.clone()).await.map(drop).expect("an answer");
+            client.get(uri.clone()).await.map(drop).expect("an answer");
             None::<TcpStream>
         })
-    };
-    let get_ours = || {
-        block(runtime, None, || async {
-            ours.get(uri.clone()).await.map(drop).expect("an answer");
-            None::<TcpStream>
-        })
-    };
-    row("hyper, GET over a fresh connection", Some(1.0), get_theirs, get_ours);
+    }
 }
 
 /// A server that answers one request per connection.

@@ -20,7 +20,6 @@ pub(crate) use off::Trace;
 #[cfg(feature = "tracing")]
 mod on {
     use crate::{Outcome, Reason, Target};
-    use smallvec::SmallVec;
     use std::net::SocketAddr;
     use tracing::field::{Empty, display};
     use tracing::{Span, debug, debug_span};
@@ -31,7 +30,8 @@ mod on {
     /// The spans of one connect that are open. Whoever drops it closes them.
     pub(crate) struct Trace {
         connect: Span,
-        attempts: SmallVec<[(AttemptId, SocketAddr, Span); 2]>,
+        /// None is kept where nobody listens, so that this allocates for those alone who do.
+        attempts: Vec<(AttemptId, SocketAddr, Span)>,
     }
 
     impl Trace {
@@ -48,7 +48,7 @@ mod on {
                 unstall.outcome = Empty,
                 error.type = Empty,
             );
-            Self { connect, attempts: SmallVec::new() }
+            Self { connect, attempts: Vec::new() }
         }
 
         /// The resolver has answered, `error` if it failed.
@@ -80,7 +80,9 @@ mod on {
                 unstall.outcome = Empty,
                 error.type = Empty,
             );
-            self.attempts.push((id, address, span));
+            if !(span.is_disabled() && self.connect.is_disabled()) {
+                self.attempts.push((id, address, span));
+            }
         }
 
         pub(crate) fn attempt_ended(&mut self, id: AttemptId, outcome: Outcome, error: Option<OsError>) {
@@ -108,6 +110,10 @@ mod on {
     }
 
     fn end(span: &Span, outcome: Outcome, error: Option<OsError>) {
+        // The name of an error is looked up for those alone who want to see it.
+        if span.is_disabled() {
+            return;
+        }
         span.record("unstall.outcome", outcome.id());
         if outcome != Outcome::Connected {
             span.record("error.type", error.and_then(OsError::name).unwrap_or(outcome.id()));

@@ -1,7 +1,7 @@
 //! Looking codes up: by platform, operation and number.
 
 use super::resolver::EAIS;
-use super::unix::ERRNOS;
+use super::unix::{ERRNOS, Errno};
 use super::windows::CODES;
 use super::{Operation, Outcome};
 
@@ -96,8 +96,8 @@ pub fn lookup(platform: Platform, operation: Operation, code: i32) -> Option<Kno
         (_, Operation::Resolve) => resolver(platform, code).or_else(|| errno(platform, code)),
         _ => errno(platform, code),
     }?;
-    let other = BY_OPERATION.iter().find(|(on, of, name, ..)| {
-        on.is_none_or(|on| on == platform) && *of == operation && *name == known.name
+    let other = BY_OPERATION.iter().find(|(on, of, name, _, _)| {
+        *of == operation && *name == known.name && on.is_none_or(|on| on == platform)
     });
     if let Some(&(.., outcome, meaning)) = other {
         known.outcome = outcome;
@@ -126,12 +126,32 @@ fn windows(code: i32) -> Option<Known> {
     Some(Known { name: row.name, outcome: row.outcome, meaning: row.meaning })
 }
 
+/// For each errno of Linux, Apple's systems and the BSDs the place of its row in [`ERRNOS`], counted from 1; 0: none. Every refused
+/// connect looks its code up, so this is no search.
+static PLACES: [[u8; 256]; 3] = {
+    let mut places = [[0; 256]; 3];
+    let mut row = ERRNOS.len();
+    // From the end, so that of two rows with one number the first counts.
+    while row > 0 {
+        let Errno { linux, apple, bsd, .. } = ERRNOS[row - 1];
+        places[0][linux as usize] = row as u8;
+        places[1][apple as usize] = row as u8;
+        places[2][bsd as usize] = row as u8;
+        row -= 1;
+    }
+    places
+};
+
 fn errno(platform: Platform, code: i32) -> Option<Known> {
-    let row = ERRNOS.iter().filter(|_| code != 0).find(|row| match platform {
-        Platform::Apple => row.apple == code,
-        Platform::Bsd => row.bsd == code,
-        _ => row.linux == code,
-    })?;
+    let places = match platform {
+        Platform::Apple => &PLACES[1],
+        Platform::Bsd => &PLACES[2],
+        _ => &PLACES[0],
+    };
+    // 0 in a row means that the system has no such errno.
+    let code = usize::try_from(code).ok().filter(|code| *code != 0)?;
+    let place = usize::from(*places.get(code)?);
+    let row = ERRNOS.get(place.checked_sub(1)?)?;
     Some(Known { name: row.name, outcome: row.outcome, meaning: row.meaning })
 }
 

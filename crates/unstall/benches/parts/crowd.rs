@@ -13,13 +13,15 @@ use tokio::task::JoinSet;
 /// How many connect at once.
 const CROWD: usize = 10_000;
 /// Pairs of crowds.
-const PAIRS: usize = 9;
+const PAIRS: usize = 15;
 /// A queue holds 4096 at most by default, and nobody accepts meanwhile.
 const LISTENERS: usize = 8;
+/// tokio's connect, with the option that ours sets by default.
+const NODELAY: &str = "tokio with TCP_NODELAY";
 /// What the program that measures its memory connects to, separated by blanks.
 const ADDRESSES: &str = "UNSTALL_BENCH_CROWD";
 
-/// The two rows of the table.
+/// The rows of the table.
 pub(crate) fn compare(runtime: &Runtime) {
     let listeners: Vec<TcpListener> =
         (0..LISTENERS).map(|_| super::common::listener_below_the_ephemeral_ports()).collect();
@@ -36,6 +38,7 @@ pub(crate) fn compare(runtime: &Runtime) {
     };
     let what = format!("{CROWD} connects at once");
     row_of(PAIRS, &what, Some(1.0), || run(SUBJECTS[0]), || run(SUBJECTS[1]));
+    row_of(PAIRS, "  both with TCP_NODELAY", None, || run(NODELAY), || run(SUBJECTS[1]));
     let [theirs, ours] = SUBJECTS.map(|subject| {
         let each = (0..PAIRS).map(|_| {
             let memory = memory(subject, &addresses);
@@ -91,10 +94,17 @@ impl Crowd {
             let mut tasks = JoinSet::new();
             for n in 0..CROWD {
                 let address = self.addresses[n % self.addresses.len()];
-                if self.subject == SUBJECTS[0] {
-                    tasks.spawn(async move { TcpStream::connect(address).await.expect("a connection") });
-                } else {
+                if self.subject == SUBJECTS[1] {
                     tasks.spawn(async move { unstall::tokio::connect(address).await.expect("a connection") });
+                } else {
+                    let nodelay = self.subject == NODELAY;
+                    tasks.spawn(async move {
+                        let stream = TcpStream::connect(address).await.expect("a connection");
+                        if nodelay {
+                            stream.set_nodelay(true).expect("an option");
+                        }
+                        stream
+                    });
                 }
             }
             tasks.join_all().await
