@@ -4,6 +4,7 @@
 //! README.md come from real runs, so `--check` compares them with every figure masked.
 
 use crate::header;
+use crate::marks;
 use crate::run::Run;
 use crate::transcript;
 use crate::workspace::{Workspace, cargo};
@@ -128,11 +129,9 @@ fn transcripts(workspace: &Workspace, with_lab: bool, check: bool) -> Result<(),
     let file = workspace.root.join("README.md");
     let mut text = fs::read_to_string(&file).map_err(|error| format!("cannot read README.md: {error}"))?;
     for name in transcript::names(with_lab) {
-        let mark = format!("<!-- transcript {name} -->\n");
-        let start = text.find(&mark).ok_or_else(|| format!("README.md has no mark {mark}"))? + mark.len();
-        let end =
-            text[start..].find("<!-- end -->").ok_or("README.md: a transcript lacks its end mark")? + start;
-        let present = words(&text[start..end]);
+        let part = marks::part(&text, &format!("transcript {name}"));
+        let part = part.map_err(|error| format!("README.md: {error}"))?;
+        let present = words(&text[part.clone()]);
         let run = || Ok::<_, String>(format!("```console\n{}```\n", transcript::run(workspace, name)?));
         let mut fresh = run()?;
         // A machine that is busy at the wrong moment makes something slow, and the doctor says so.
@@ -146,7 +145,7 @@ fn transcripts(workspace: &Workspace, with_lab: bool, check: bool) -> Result<(),
                 "README.md: the transcript {name} is out of date; the program now prints\n{fresh}"
             ));
         }
-        text.replace_range(start..end, &fresh);
+        text.replace_range(part, &fresh);
     }
     if check { Ok(()) } else { settle(&file, &text, false) }
 }

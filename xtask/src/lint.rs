@@ -1,6 +1,7 @@
 //! `cargo xtask lint`: format, lints, documentation, licences, and promises that no compiler checks.
 
 use crate::api;
+use crate::dist;
 use crate::features;
 use crate::licences;
 use crate::msrv;
@@ -51,6 +52,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, String> {
     run.step("one minimum Rust version everywhere", || msrv_agrees(workspace));
     run.step("every dependency has its reason in docs/DESIGN.md", || dependencies_have_reasons(workspace));
     run.step("licences", || licences::check(workspace, BESIDE));
+    run.step("packages can be published", || dist::metadata::check(workspace));
     cargo_deny(&mut run);
     features::add(&mut run, workspace, false);
     api::add(&mut run, workspace, false);

@@ -6,12 +6,14 @@
 
 mod api;
 mod bench;
+mod dist;
 mod docs;
 mod features;
 mod forced;
 mod header;
 mod licences;
 mod lint;
+mod marks;
 mod msrv;
 mod python;
 mod run;
@@ -48,6 +50,8 @@ enum Command {
     Features(features::Options),
     /// Run the benchmarks and print the ratios to std.
     Bench(bench::Options),
+    /// Build what a release consists of, into target/dist: archives, the Debian package, checksums, manifests.
+    Dist(dist::Options),
     /// Check that the workspace compiles with the minimum supported Rust version, where that compiler is at hand.
     Msrv,
     /// Build and test for Windows: cross compiler, Wine.
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&workspace, &options),
         Command::Api(options) => api::run(&workspace, &options),
         Command::Features(options) => features::run(&workspace, &options),
+        Command::Dist(options) => dist::run(&workspace, &options),
         Command::Msrv => msrv::run(&workspace),
         Command::Python(options) => python::run(&workspace, &options),
         Command::Windows { command } => windows::run(&workspace, command),

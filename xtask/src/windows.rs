@@ -245,6 +245,14 @@ fn under_wine<'a>(
     Ok(process.envs(wine::variables(&prefix)))
 }
 
+/// What a program needs in its environment to be run by Wine.
+pub(crate) fn wine_variables(
+    workspace: &Workspace,
+    toolchain: &Toolchain,
+) -> Result<Vec<(&'static str, OsString)>, String> {
+    Ok(wine::variables(&wine::prefix(workspace, toolchain, Windows::Ten)?))
+}
+
 /// Runs a command to its end, its output shown.
 fn finish(process: impl std::borrow::BorrowMut<Process>) -> Result<ExitStatus, String> {
     let mut process = process;
