@@ -26,6 +26,7 @@ pub(crate) struct Options {
 const DOCUMENTS: &[(&str, &[&str])] = &[
     ("docs/FINDINGS.md", &["explain", "--markdown"]),
     ("schema/report.schema.json", &["schema", "doctor"]),
+    ("schema/lines.schema.json", &["schema", "lines"]),
     ("schema/connect.schema.json", &["schema", "connect"]),
     ("schema/wait.schema.json", &["schema", "wait"]),
     ("schema/clients.schema.json", &["schema", "clients"]),

@@ -1,5 +1,9 @@
 //! The command line: one table for parsing, `-h`, `--help`, completions and man pages.
 
+pub(crate) mod reports;
+
+pub(crate) use reports::Reports;
+
 use crate::duration;
 use crate::examples::{self, Page};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -83,6 +87,15 @@ pub(crate) struct Doctor {
 
     #[command(flatten)]
     pub(crate) json: Json,
+
+    /// Print a JSON object for each check and finding as it happens, and nothing else on stdout
+    ///
+    /// The lines are log records of OpenTelemetry's data model (schema: unstall schema lines).
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) json_lines: bool,
+
+    #[command(flatten)]
+    pub(crate) reports: Reports,
 
     /// Progress on stderr: auto, always or never
     ///
@@ -177,6 +190,24 @@ pub(crate) struct Wait {
 
     #[command(flatten)]
     pub(crate) json: Json,
+
+    /// Print a JSON object for each target as it comes to it, and nothing else on stdout
+    ///
+    /// The lines are log records of OpenTelemetry's data model (schema: unstall schema lines).
+    #[arg(long, conflicts_with = "json", hide_short_help = true)]
+    pub(crate) json_lines: bool,
+
+    /// Also write the results for node_exporter's textfile collector (name it NAME.prom)
+    ///
+    /// The file is made before the wait begins, and replaced when all of it is there.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "UNSTALL_PROMETHEUS",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) prometheus: Option<PathBuf>,
 
     /// Progress on stderr: auto, always or never
     ///
@@ -363,6 +394,8 @@ pub(crate) enum FailOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Document {
     Doctor,
+    /// Each line of `--json-lines`.
+    Lines,
     Connect,
     Wait,
     Clients,

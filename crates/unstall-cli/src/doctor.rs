@@ -1,16 +1,28 @@
 //! `unstall doctor`.
 
-use crate::args::{Doctor as Arguments, Typed};
+use crate::args::{Doctor as Arguments, Reports, Typed, reports};
 use crate::document::{self, CheckList};
-use crate::emulated::is_emulated;
+use crate::emulated::{Label, is_emulated};
 use crate::exit::Exit;
 use crate::output;
 use crate::progress::Progress;
+use crate::report_file::ReportFile;
+use crate::usage;
+use jiff::Timestamp;
 use unstall::Target;
-use unstall_doctor::report::{CheckResult, Header, Report, Style, Writer};
-use unstall_doctor::{CheckInfo, Doctor, Event, ExitStatus, Finding, Options, Selection};
+use unstall_doctor::report::{Format, Header, Lines, Report, Style, Writer};
+use unstall_doctor::{CheckInfo, Doctor, Event, ExitStatus, Options, Selection};
 
 pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
+    let form = match Form::of(&arguments, style) {
+        Ok(form) => form,
+        Err(sentence) => return usage::refuse(&sentence, arguments.json.json, line),
+    };
+    // Before anything is measured, so that a bad path costs nothing.
+    let files = match files(&arguments.reports) {
+        Ok(files) => files,
+        Err(sentence) => return usage::refuse(&sentence, arguments.json.json, line),
+    };
     let options = Options {
         samples: arguments.samples,
         timeout: arguments.timeout,
@@ -20,19 +32,13 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
         emulated: is_emulated(),
     };
     let progress = Progress::new(arguments.progress);
-    let mut text = (!arguments.json.json).then(|| Streamed::new(style));
-    let on_event = |event: Event<'_>| match event {
-        Event::Started { done, total, title, target, .. } => {
+    let mut stdout = Stdout { form, so_far: Exit::Ok };
+    let on_event = |event: Event<'_>| {
+        if let Event::Started { done, total, title, target, .. } = &event {
             let of = target.map_or_else(String::new, |target| format!("{target}: "));
-            progress.step(done, total, &format!("{of}{title}"));
+            progress.step(*done, *total, &format!("{of}{title}"));
         }
-        Event::Finished { result, findings } => {
-            if let Some(text) = &mut text {
-                progress.clear();
-                text.check(result, findings);
-            }
-        }
-        _ => {}
+        stdout.event(&event, &progress);
     };
     let doctor = Doctor::new(options);
     let targets = once_each(arguments.targets);
@@ -44,33 +50,91 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
         ExitStatus::Found => Exit::Found,
         ExitStatus::NotMeasured => Exit::CouldNot,
     };
-    match text {
-        Some(text) => text.rest(&report, exit),
-        None => output::result(&report.to_json(), exit),
+    let exit = stdout.rest(&report, exit);
+    files.into_iter().fold(exit, |exit, (format, file)| match file.write(&format.render(&report)) {
+        Ok(()) => exit,
+        Err(sentence) => {
+            output::note(&sentence);
+            Exit::CouldNot
+        }
+    })
+}
+
+/// The files that were asked for.
+fn files(reports: &Reports) -> Result<Vec<(&'static Format, ReportFile)>, String> {
+    let to_files = reports.iter().filter(|(_, path)| !reports::is_stdout(path));
+    to_files.map(|(format, path)| Ok((format, ReportFile::create(path)?))).collect()
+}
+
+/// What stdout shows.
+enum Form {
+    /// Text for people, each check as it finishes.
+    Text(Writer),
+    /// One document at the end.
+    Json,
+    /// A line for each event.
+    Lines(Option<Lines>),
+    /// One of the formats, at the end.
+    Other(&'static Format),
+}
+
+impl Form {
+    /// What was asked for; only one thing can be.
+    fn of(arguments: &Arguments, style: Style) -> Result<Self, String> {
+        let mut forms: Vec<(String, Self)> = arguments
+            .reports
+            .on_stdout()
+            .map(|format| (format!("--{} {}", format.name, reports::STDOUT), Self::Other(format)))
+            .collect();
+        if arguments.json.json {
+            forms.push(("--json".to_owned(), Self::Json));
+        }
+        if arguments.json_lines {
+            forms.push(("--json-lines".to_owned(), Self::Lines(None)));
+        }
+        if let [(one, _), (other, _), ..] = forms.as_slice() {
+            return Err(format!("{one} and {other} both write to stdout; give one of them a file"));
+        }
+        Ok(forms.pop().map_or_else(|| Self::Text(Writer::new(style)), |(_, form)| form))
     }
 }
 
-/// The report as text, each check as it finishes.
-struct Streamed {
-    writer: Writer,
+/// What is printed on stdout, as it comes.
+struct Stdout {
+    form: Form,
     /// What the output has come to: a failure stays one.
     so_far: Exit,
 }
 
-impl Streamed {
-    fn new(style: Style) -> Self {
-        let writer = Writer::new(style);
-        let head = writer.head(&Header::now(Vec::new()));
-        Self { writer, so_far: output::result(&head, Exit::Ok) }
-    }
-
-    fn check(&mut self, result: &CheckResult, findings: &[Finding]) {
-        let text = self.writer.check(result, findings);
+impl Stdout {
+    fn event(&mut self, event: &Event<'_>, progress: &Progress) {
+        let now = Timestamp::now();
+        let text = match (&mut self.form, event) {
+            (Form::Text(writer), Event::Begun { header }) => writer.head(header),
+            (Form::Text(writer), Event::Finished { result, findings }) => {
+                progress.clear();
+                writer.check(result, findings)
+            }
+            (Form::Lines(lines), Event::Begun { header }) => {
+                lines.insert(Lines::new(header, Label::here().into())).start(now, header).to_line()
+            }
+            (Form::Lines(Some(lines)), Event::Finished { result, findings }) => {
+                let found = findings.iter().map(|finding| lines.finding(now, finding).to_line());
+                std::iter::once(lines.check(now, result).to_line()).chain(found).collect()
+            }
+            _ => return,
+        };
         self.print(&text);
     }
 
     fn rest(mut self, report: &Report, exit: Exit) -> Exit {
-        let text = self.writer.rest(report);
+        let text = match &self.form {
+            Form::Text(writer) => writer.rest(report),
+            Form::Json => report.to_json(),
+            Form::Lines(Some(lines)) => lines.summary(Timestamp::now(), &report.summary).to_line(),
+            Form::Lines(None) => String::new(),
+            Form::Other(format) => format.render(report),
+        };
         self.print(&text);
         if self.so_far == Exit::Ok { exit } else { self.so_far }
     }

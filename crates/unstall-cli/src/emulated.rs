@@ -28,6 +28,15 @@ impl Label {
     }
 }
 
+impl From<Label> for unstall_doctor::Label {
+    fn from(label: Label) -> Self {
+        match label {
+            Label::Measured => Self::Measured,
+            Label::Emulated => Self::Emulated,
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) fn is_emulated() -> bool {
     unstall_lab::inside::is_emulated()

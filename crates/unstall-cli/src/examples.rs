@@ -37,6 +37,7 @@ const PAGES: &[Page] = &[
             ("unstall doctor localhost:3000", "a target: its name, each address, who listens, who is slow"),
             ("unstall doctor :3000 [::1]:8080 http://box.lan/", "several targets, in any form"),
             ("unstall doctor --json | jq .findings", "for a program"),
+            ("unstall doctor --markdown report.md --junit report.xml", "text here, and two files"),
             ("unstall doctor --fail-on error", "in CI: warnings do not fail"),
         ],
         exit_codes: exit::DOCTOR,

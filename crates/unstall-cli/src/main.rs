@@ -20,6 +20,7 @@ mod man;
 mod output;
 mod print;
 mod progress;
+mod report_file;
 mod run;
 mod terminal;
 mod usage;

@@ -11,6 +11,7 @@ use clap_complete::Shell;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
+use unstall_doctor::report::Record;
 #[cfg(target_os = "linux")]
 use unstall_lab::{backlog::Backlog, burst::Case, matrix::Matrix, reference::Reference};
 
@@ -25,6 +26,7 @@ pub(crate) fn completions(shell: Shell) -> Exit {
 pub(crate) fn schema(of: Document) -> Exit {
     let schema = match of {
         Document::Doctor => unstall_doctor::report::schema(),
+        Document::Lines => schema_of::<Record>("a line of --json-lines"),
         Document::Connect => schema_of::<ConnectReport>("unstall connect's report"),
         Document::Wait => schema_of::<WaitReport>("unstall wait's report"),
         Document::Clients => schema_of::<ClientsReport>("unstall clients' report"),

@@ -30,6 +30,16 @@ pub(crate) fn answer(error: &clap::Error, line: &[String]) -> Exit {
     }
 }
 
+/// Refuses a command line that the parser let through; nothing was done.
+pub(crate) fn refuse(sentence: &str, json: bool, line: &[String]) -> Exit {
+    output::note(sentence);
+    if json {
+        let report = ErrorReport::new(Header::now(line.to_vec()), sentence.to_owned());
+        return output::result(&document::to_json(&report), Exit::Usage);
+    }
+    Exit::Usage
+}
+
 /// Settings that come from the environment are easily forgotten when the parser complains about one of them.
 fn from_environment() -> String {
     let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());

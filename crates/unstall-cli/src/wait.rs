@@ -5,20 +5,36 @@ use crate::document::{WaitAddress, WaitReport, WaitRow, to_json};
 use crate::emulated::Label;
 use crate::exit::Exit;
 use crate::output;
+use crate::report_file::ReportFile;
+use crate::usage;
+use jiff::Timestamp;
+use serde_json::json;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::io;
 use std::process::Command;
 use unstall_core::text;
-use unstall_doctor::report::Header;
+use unstall_doctor::Severity;
+use unstall_doctor::report::{self, Family, Header, Lines, Record};
 use unstall_wait::{Answer, End, Goal, Need, Proof, Report, Seen, TargetReport, Wait};
 
 pub(crate) fn run(arguments: &args::Wait, line: &[String]) -> Exit {
     let header = Header::now(line.to_vec());
     let wait = options(arguments);
-    let show = arguments.progress != When::Never && arguments.targets.len() > 1;
+    let metrics = match arguments.prometheus.as_deref().map(ReportFile::create).transpose() {
+        Ok(file) => file,
+        Err(sentence) => return usage::refuse(&sentence, arguments.json.json, line),
+    };
+    let lines = arguments.json_lines.then(|| Lines::new(&header, Label::here().into()));
+    if let Some(lines) = &lines {
+        // A reader that goes away does not end the wait.
+        output::result(&lines.start(Timestamp::now(), &header).to_line(), Exit::Ok);
+    }
+    let show = lines.is_none() && arguments.progress != When::Never && arguments.targets.len() > 1;
     let report = unstall_wait::run(&arguments.targets, &wait, |_, row| {
-        if show {
+        if let Some(lines) = &lines {
+            output::result(&reached(lines, row, &wait).to_line(), Exit::Ok);
+        } else if show {
             output::note(&sentence(row, &wait));
         }
     });
@@ -27,7 +43,17 @@ pub(crate) fn run(arguments: &args::Wait, line: &[String]) -> Exit {
         End::TimedOut => Exit::TimedOut,
         End::CouldNot => Exit::CouldNot,
     };
-    let exit = if arguments.json.json {
+    let written = metrics.map(|file| file.write(&report::metrics(&families(&report))));
+    let exit = match written {
+        Some(Err(sentence)) => {
+            output::note(&sentence);
+            Exit::CouldNot
+        }
+        _ => exit,
+    };
+    let exit = if let Some(lines) = &lines {
+        output::result(&ended(lines, &report, &wait).to_line(), exit)
+    } else if arguments.json.json {
         let rows = report.targets.iter().map(row).collect();
         let document = WaitReport::new(header, rows, end(report.end), report.elapsed);
         output::result(&to_json(&document), exit)
@@ -57,6 +83,47 @@ fn options(arguments: &args::Wait) -> Wait {
         interval: arguments.interval,
         family: arguments.family.choice(),
     }
+}
+
+/// A target has come to what is waited for.
+fn reached(lines: &Lines, of: &TargetReport, wait: &Wait) -> Record {
+    let attributes = json!({ "unstall.target": of.target.to_string(), "unstall.result": row(of) });
+    lines.record(Timestamp::now(), "unstall.wait.target", Severity::Info, sentence(of, wait), attributes)
+}
+
+/// The wait is over.
+fn ended(lines: &Lines, report: &Report, wait: &Wait) -> Record {
+    let severity = if report.end == End::Reached { Severity::Info } else { Severity::Warn };
+    let missing = report.targets.iter().filter(|row| row.reached.is_none()).map(|row| sentence(row, wait));
+    let body = missing.collect::<Vec<_>>().join("; ");
+    let attributes = json!({
+        "unstall.end": end(report.end),
+        "unstall.elapsed_ns": report.elapsed.as_nanos() as u64,
+        "unstall.results": report.targets.iter().map(row).collect::<Vec<_>>(),
+    });
+    let body = if body.is_empty() { "every target came to it".to_owned() } else { body };
+    lines.record(Timestamp::now(), "unstall.wait.end", severity, body, attributes)
+}
+
+/// The results as metrics.
+fn families(report: &Report) -> [Family; 5] {
+    let mut came = Family::new("unstall_wait_reached", "Whether a target came to what was waited for.");
+    let mut after =
+        Family::new("unstall_wait_reached_seconds", "When it did, counted from the start of the wait.");
+    let mut tries = Family::new("unstall_wait_tries", "How many tries were made.");
+    for row in &report.targets {
+        let target = row.target.to_string();
+        let labels = [("target", target.as_str())];
+        came = came.with(&labels, if row.reached.is_some() { 1.0 } else { 0.0 });
+        tries = tries.with(&labels, f64::from(row.tries));
+        if let Some(at) = row.reached {
+            after = after.with(&labels, at.as_secs_f64());
+        }
+    }
+    let over = Family::new("unstall_wait_end", "How the wait ended; always 1.")
+        .with(&[("end", end(report.end))], 1.0);
+    let whole = Family::new("unstall_wait_duration_seconds", "How long the whole wait took.");
+    [came, after, tries, over, whole.with(&[], report.elapsed.as_secs_f64())]
 }
 
 /// A line for each target.

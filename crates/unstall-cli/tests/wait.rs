@@ -110,3 +110,47 @@ fn ten_waits_at_once_find_the_same_server() {
     });
     assert_eq!(codes, [Some(0); 10]);
 }
+
+#[test]
+fn json_lines_tell_of_each_target_and_of_the_end() {
+    let server = testing::v4_only().expect("a server");
+    let target = server.addr().to_string();
+    let run = unstall(&["wait", "--json-lines", "--timeout", "20s", &target]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let records: Vec<serde_json::Value> = run
+        .stdout
+        .lines()
+        .map(|line| {
+            let line = common::Run { stdout: line.to_owned(), stderr: String::new(), code: None };
+            document(&line, "lines")
+        })
+        .collect();
+    let names: Vec<&str> = records.iter().filter_map(|record| record["event_name"].as_str()).collect();
+    assert_eq!(names, ["unstall.start", "unstall.wait.target", "unstall.wait.end"]);
+    assert_eq!(records[1]["attributes"]["unstall.target"], target);
+    assert_eq!(records[2]["attributes"]["unstall.end"], "reached");
+}
+
+#[test]
+fn metrics_say_what_was_reached_and_leave_out_what_is_not_known() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let file = folder.path().join("wait.prom");
+    let path = file.display().to_string();
+    let (server, refused) = (testing::v4_only().expect("a server"), testing::refused().expect("a port"));
+    let (up, down) = (server.addr().to_string(), refused.addr().to_string());
+    let run = unstall(&["wait", "--prometheus", &path, "--timeout", "300ms", &up, &down]);
+    assert_eq!(run.code, Some(124), "{}", run.stderr);
+    let text = std::fs::read_to_string(&file).expect("the file");
+    let has = |line: &str| text.lines().any(|present| present.starts_with(line));
+    assert!(has(&format!("unstall_wait_reached{{target=\"{up}\"}} 1")), "{text}");
+    assert!(has(&format!("unstall_wait_reached{{target=\"{down}\"}} 0")), "{text}");
+    assert!(has(&format!("unstall_wait_reached_seconds{{target=\"{up}\"}} ")), "{text}");
+    assert!(!has(&format!("unstall_wait_reached_seconds{{target=\"{down}\"}}")), "{text}");
+    assert!(has("unstall_wait_end{end=\"timed_out\"} 1"), "{text}");
+}
+
+#[test]
+fn a_file_for_metrics_that_cannot_be_made_ends_it_before_the_wait() {
+    let run = unstall(&["wait", "--prometheus", "/", "127.0.0.1:9"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
+}

@@ -51,6 +51,11 @@ impl Selection {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
+    /// The run starts.
+    Begun {
+        /// The head of the report.
+        header: &'a Header,
+    },
     /// A check starts.
     Started {
         /// How many checks have finished.
@@ -95,6 +100,7 @@ impl Doctor {
     /// Checks this machine. `on_event` hears of every check as it starts and finishes.
     pub fn run(&self, mut on_event: impl FnMut(Event<'_>)) -> Report {
         let mut session = Session::new(&self.options, host::CHECKS.len());
+        on_event(Event::Begun { header: &session.header });
         session.checks(host::CHECKS, &Arc::new(()), None, &mut on_event);
         session.report()
     }
@@ -102,6 +108,7 @@ impl Doctor {
     /// Checks targets, one after the other. A target is given with what the person typed for it.
     pub fn run_targets(&self, targets: &[(String, Target)], mut on_event: impl FnMut(Event<'_>)) -> Report {
         let mut session = Session::new(&self.options, checks::target::CHECKS.len() * targets.len());
+        on_event(Event::Begun { header: &session.header });
         for (typed, target) in targets {
             let subject = Arc::new(checks::target::Subject::new(target.clone(), self.options.family));
             session.checks(checks::target::CHECKS, &subject, Some(typed), &mut on_event);
@@ -166,6 +173,7 @@ impl<'a> Session<'a> {
         // The worst first; among equals the order of the checks.
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let summary = Summary::of(&self.results, &findings);
-        Report { header: self.header, results: self.results, findings, summary }
+        let label = if self.options.emulated { Label::Emulated } else { Label::Measured };
+        Report { header: self.header, label, results: self.results, findings, summary }
     }
 }

@@ -18,13 +18,20 @@ pub enum Label {
     Published,
 }
 
-impl Display for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Label {
+    /// Its stable name.
+    pub const fn id(self) -> &'static str {
+        match self {
             Self::Measured => "measured",
             Self::Emulated => "emulated",
             Self::Published => "published",
-        })
+        }
+    }
+}
+
+impl Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
     }
 }
 

@@ -1,18 +1,30 @@
 //! The report: what was measured and what was found, for programs (JSON, with a schema) and for people (text).
 
+mod csv;
 mod exit;
+mod figures;
+mod formats;
 mod header;
+mod html;
+mod junit;
+mod lines;
+mod markdown;
+mod metrics;
+mod prometheus;
 mod schema;
 mod summary;
 mod text;
 
 pub use exit::ExitStatus;
+pub use formats::{FORMATS, Format};
 pub use header::{Header, Host, SCHEMA_VERSION, Tool};
+pub use lines::{Lines, Record};
+pub use metrics::{Family, text as metrics};
 pub use schema::schema;
 pub use summary::{Counts, Summary, Verdict};
 pub use text::{Style, Writer};
 
-use crate::findings::Finding;
+use crate::findings::{Finding, Label};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,6 +36,8 @@ pub struct Report {
     /// Who made it, where and when.
     #[serde(flatten)]
     pub header: Header,
+    /// What the figures of the checks are; those of findings have labels of their own.
+    pub label: Label,
     /// What each check came to, in the order in which they ran.
     pub results: Vec<CheckResult>,
     /// What was found, the worst first.
@@ -124,7 +138,7 @@ pub(crate) mod tests {
             command: vec!["unstall".to_owned(), "doctor".to_owned()],
         };
         let summary = Summary::of(&results, &findings);
-        Report { header, results, findings, summary }
+        Report { header, label: Label::Measured, results, findings, summary }
     }
 
     /// A report with everything that a report can have, the same at each call.
