@@ -91,7 +91,8 @@ pub(crate) struct Doctor {
     /// Print a JSON object for each check and finding as it happens, and nothing else on stdout
     ///
     /// The lines are log records of OpenTelemetry's data model (schema: unstall schema lines).
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", hide_short_help = true)]
+    #[arg(env = "UNSTALL_JSON_LINES", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) json_lines: bool,
 
     #[command(flatten)]
@@ -195,6 +196,7 @@ pub(crate) struct Wait {
     ///
     /// The lines are log records of OpenTelemetry's data model (schema: unstall schema lines).
     #[arg(long, conflicts_with = "json", hide_short_help = true)]
+    #[arg(env = "UNSTALL_JSON_LINES", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) json_lines: bool,
 
     /// Also write the results for node_exporter's textfile collector (name it NAME.prom)

@@ -40,7 +40,9 @@ impl Args for Reports {
                     format.about
                 ))
                 .env(format.variable)
-                .hide_env_values(true);
+                .hide_env_values(true)
+                // One of them reminds of all.
+                .hide_short_help(format.name != FORMATS[0].name);
             command.arg(argument)
         })
     }
