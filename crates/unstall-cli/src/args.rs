@@ -119,6 +119,21 @@ pub(crate) struct Connect {
     #[arg(env = "UNSTALL_TIMEOUT", hide_env_values = true)]
     pub(crate) timeout: Duration,
 
+    /// How many connects to make, one after the other, and show statistics [default: 1]
+    ///
+    /// Minimum, median, percentiles and maximum for each outcome, a histogram, and the slowest connect. Ctrl-C ends it with what there
+    /// is. Each connection is closed before the next connect.
+    #[arg(short = 'n', long, value_name = "N", value_parser = connects)]
+    #[arg(env = "UNSTALL_COUNT", hide_env_values = true)]
+    pub(crate) count: Option<NonZeroU32>,
+
+    /// From the start of one connect to that of the next [default: the next follows at once]
+    ///
+    /// Without -n: until Ctrl-C, or 100000 connects.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    #[arg(env = "UNSTALL_EVERY", hide_env_values = true)]
+    pub(crate) every: Option<Duration>,
+
     #[command(flatten)]
     pub(crate) family: FamilyArguments,
 
@@ -126,7 +141,7 @@ pub(crate) struct Connect {
     ///
     /// One JSON document with the events of draft-kuehlewind-happy-qlog (hev3). The file is made before the connect, and
     /// what it had is lost.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count", "every"])]
     pub(crate) qlog: Option<PathBuf>,
 
     #[command(flatten)]
@@ -472,6 +487,16 @@ fn typed_target(text: &str) -> Result<Typed, unstall::ParseTargetError> {
 
 fn client(text: &str) -> Result<String, unstall_clients::Error> {
     unstall_clients::check(text).map(|()| text.to_owned())
+}
+
+/// How many connects are made at most: what all of them came to is kept until the end.
+pub(crate) const MOST_CONNECTS: u32 = 100_000;
+
+fn connects(text: &str) -> Result<NonZeroU32, String> {
+    match text.parse::<NonZeroU32>() {
+        Ok(number) if number.get() <= MOST_CONNECTS => Ok(number),
+        _ => Err(format!("write a whole number from 1 to {MOST_CONNECTS}")),
+    }
 }
 
 fn http_path(path: &str) -> Result<String, String> {

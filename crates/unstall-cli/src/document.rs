@@ -1,6 +1,7 @@
 //! The JSON documents that are not the doctor's: a connect's report, and what `--json` prints when the command line
 //! makes no sense. Both have the envelope of every report: header, `results`, `findings`.
 
+use crate::connect::many::Statistic;
 use crate::emulated::Label;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -20,10 +21,12 @@ pub(crate) struct ConnectReport {
     header: Header,
     /// What the figures are.
     label: Label,
-    /// The connect, one element.
+    /// Each connect, in the order in which they were made.
     results: Vec<ConnectResult>,
     /// What explains it; empty: nothing to say.
     findings: Vec<Finding>,
+    /// What the connects took, for each outcome.
+    statistics: Vec<Statistic>,
 }
 
 /// One connect: its timeline, as the library writes it, and the failure in words.
@@ -188,9 +191,15 @@ pub(crate) struct ErrorReport {
 }
 
 impl ConnectReport {
-    pub(crate) fn new(header: Header, timeline: Timeline, error: Option<String>) -> Self {
-        let label = Label::here();
-        Self { header, label, results: vec![ConnectResult { timeline, error }], findings: Vec::new() }
+    /// A connect is its timeline, and the failure in words.
+    pub(crate) fn new(
+        header: Header,
+        connects: Vec<(Timeline, Option<String>)>,
+        statistics: Vec<Statistic>,
+    ) -> Self {
+        let results =
+            connects.into_iter().map(|(timeline, error)| ConnectResult { timeline, error }).collect();
+        Self { header, label: Label::here(), results, findings: Vec::new(), statistics }
     }
 }
 

@@ -50,6 +50,7 @@ const PAGES: &[Page] = &[
             ("unstall connect localhost:3000", "which address answers, how fast, and what the others do"),
             ("unstall connect --timeout 500ms 10.0.0.7:22", "give up after half a second (exit code 124)"),
             ("unstall connect -6 localhost:3000", "IPv6 alone"),
+            ("unstall connect -n 100 --every 50ms localhost:3000", "a hundred, and how long they took"),
             ("unstall connect --json :3000 | jq .results[0].attempts", "for a program"),
         ],
         exit_codes: exit::CONNECT,

@@ -14,6 +14,7 @@ mod emulated;
 mod examples;
 mod exit;
 mod explain;
+mod interrupt;
 #[cfg(target_os = "linux")]
 mod lab;
 mod man;
@@ -79,7 +80,7 @@ const NO_LAB: &str = "the lab needs Linux: its networks are Linux namespaces; on
 #[cfg(windows)]
 fn end_at_interrupt() {
     // Without a handler Windows' code remains, which is no reason to stop.
-    let _ = ctrlc::set_handler(|| unstall_clients::abandon(130));
+    let _ = ctrlc::set_handler(interrupt::happened);
 }
 
 fn parse() -> Result<Arguments, clap::Error> {

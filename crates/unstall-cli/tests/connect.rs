@@ -197,3 +197,71 @@ fn a_qlog_that_cannot_be_written_is_3_and_nothing_is_tried() {
     let report = document(&run, "error");
     assert_eq!(report["results"], json!([]));
 }
+
+#[test]
+fn many_connects_have_statistics_of_each_outcome() {
+    let server = testing::v4_only().expect("a server");
+    let target = server.addr().to_string();
+    let run = unstall(&["connect", "-n", "20", "--json", &target]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let document = document(&run, "connect");
+    assert_eq!(document["results"].as_array().map(Vec::len), Some(20));
+    let statistics = document["statistics"].as_array().expect("statistics");
+    assert_eq!(statistics.len(), 1);
+    assert_eq!((&statistics[0]["outcome"], &statistics[0]["n"]), (&json!("connected"), &json!(20)));
+    let figure = |name: &str| statistics[0][name].as_u64().expect("a figure");
+    assert!(figure("min_ns") <= figure("median_ns") && figure("median_ns") <= figure("max_ns"));
+
+    let text = unstall(&["connect", "--count", "3", &target]);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(text.stdout.starts_with(&format!("{target}: 3 connects in ")), "{}", text.stdout);
+    assert!(text.stdout.contains("\nthe slowest, number "), "{}", text.stdout);
+}
+
+#[test]
+fn a_refusal_among_many_is_1_and_has_a_row_of_its_own() {
+    let refused = testing::refused().expect("a port");
+    let run = unstall(&["connect", "-n", "5", &refused.addr().to_string()]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stdout.contains(": 5 refused\n"), "{}", run.stdout);
+}
+
+#[test]
+fn connects_keep_to_their_rhythm() {
+    let server = testing::v4_only().expect("a server");
+    let start = Instant::now();
+    let run = unstall(&["connect", "-n", "4", "--every", "50ms", &server.addr().to_string()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    // Three pauses between four starts.
+    assert!(start.elapsed() >= Duration::from_millis(150), "{:?}", start.elapsed());
+}
+
+#[test]
+fn how_many_is_a_number_from_1() {
+    for count in ["0", "-1", "100001", "many"] {
+        let run = unstall(&["connect", &format!("--count={count}"), "127.0.0.1:9"]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{count} {}", run.stderr);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupt_ends_it_with_what_there_is() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let target = listener.local_addr().expect("its address").to_string();
+    // Far longer than anything here: only the signal ends it.
+    let mut child = common::command(&["connect", "--every", "1h", &target])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // Its handler is there before its first connect.
+    listener.accept().expect("a connection");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
+    let mut text = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut text).expect("text");
+    assert_eq!(child.wait().expect("an end").code(), Some(130), "{text}");
+    assert!(text.starts_with(&format!("{target}: 1 connect in ")), "{text}");
+}
