@@ -27,6 +27,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
     ("docs/FINDINGS.md", &["explain", "--markdown"]),
     ("schema/report.schema.json", &["schema", "doctor"]),
     ("schema/lines.schema.json", &["schema", "lines"]),
+    ("schema/compare.schema.json", &["schema", "compare"]),
     ("schema/connect.schema.json", &["schema", "connect"]),
     ("schema/wait.schema.json", &["schema", "wait"]),
     ("schema/clients.schema.json", &["schema", "clients"]),

@@ -95,6 +95,22 @@ pub(crate) struct Doctor {
     #[arg(env = "UNSTALL_JSON_LINES", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) json_lines: bool,
 
+    /// Leave out of every output what may tell this machine apart
+    ///
+    /// Only words of unstall's own texts, loopback addresses, times, small numbers and ports that everybody knows pass; anything else becomes
+    /// a placeholder, the same thing always the same one. What checks hold for programs (`data`) is left out.
+    #[arg(long, hide_short_help = true)]
+    #[arg(env = "UNSTALL_REDACT", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) redact: bool,
+
+    /// Compare two JSON reports and measure nothing: what got better, what got worse
+    ///
+    /// Exit code 1 if anything got worse. Reports that say nothing about each other are refused: of different targets, or one measured and the
+    /// other emulated.
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], hide_short_help = true)]
+    #[arg(conflicts_with_all = ["targets", "list_checks", "checks", "redact", "json_lines"])]
+    pub(crate) compare: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) reports: Reports,
 
@@ -413,6 +429,8 @@ pub(crate) enum Document {
     Doctor,
     /// Each line of `--json-lines`.
     Lines,
+    /// What `doctor --compare` prints.
+    Compare,
     Connect,
     Wait,
     Clients,

@@ -10,8 +10,8 @@ use crate::report_file::ReportFile;
 use crate::usage;
 use jiff::Timestamp;
 use unstall::Target;
-use unstall_doctor::report::{Format, Header, Lines, Report, Style, Writer};
-use unstall_doctor::{CheckInfo, Doctor, Event, ExitStatus, Options, Selection};
+use unstall_doctor::report::{CheckResult, Format, Header, Lines, Redactor, Report, Style, Writer};
+use unstall_doctor::{CheckInfo, Doctor, Event, ExitStatus, Finding, Options, Selection};
 
 pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
     let form = match Form::of(&arguments, style) {
@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
         emulated: is_emulated(),
     };
     let progress = Progress::new(arguments.progress);
-    let mut stdout = Stdout { form, so_far: Exit::Ok };
+    let redactor = arguments.redact.then(Redactor::new);
+    let mut stdout = Stdout { form, redactor, so_far: Exit::Ok };
     let on_event = |event: Event<'_>| {
         if let Event::Started { done, total, title, target, .. } = &event {
             let of = target.map_or_else(String::new, |target| format!("{target}: "));
@@ -50,6 +51,8 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
         ExitStatus::Found => Exit::Found,
         ExitStatus::NotMeasured => Exit::CouldNot,
     };
+    // What was shown check by check and what is written now have the same placeholders.
+    let report = stdout.redactor.as_mut().map_or(report.clone(), |redactor| redactor.report(&report));
     let exit = stdout.rest(&report, exit);
     files.into_iter().fold(exit, |exit, (format, file)| match file.write(&format.render(&report)) {
         Ok(()) => exit,
@@ -102,23 +105,50 @@ impl Form {
 /// What is printed on stdout, as it comes.
 struct Stdout {
     form: Form,
+    /// `None`: everything is shown.
+    redactor: Option<Redactor>,
     /// What the output has come to: a failure stays one.
     so_far: Exit,
 }
 
 impl Stdout {
     fn event(&mut self, event: &Event<'_>, progress: &Progress) {
+        match (event, &mut self.redactor) {
+            (Event::Begun { header }, None) => self.begun(header),
+            (Event::Begun { header }, Some(redactor)) => {
+                let header = redactor.header(header);
+                self.begun(&header);
+            }
+            (Event::Finished { result, findings }, None) => self.finished(result, findings, progress),
+            (Event::Finished { result, findings }, Some(redactor)) => {
+                let result = redactor.result(result);
+                let findings: Vec<Finding> = findings.iter().map(|it| redactor.finding(it)).collect();
+                self.finished(&result, &findings, progress);
+            }
+            _ => {}
+        }
+    }
+
+    fn begun(&mut self, header: &Header) {
+        let text = match &mut self.form {
+            Form::Text(writer) => writer.head(header),
+            Form::Lines(lines) => {
+                let lines = lines.insert(Lines::new(header, Label::here().into()));
+                lines.start(Timestamp::now(), header).to_line()
+            }
+            Form::Json | Form::Other(_) => return,
+        };
+        self.print(&text);
+    }
+
+    fn finished(&mut self, result: &CheckResult, findings: &[Finding], progress: &Progress) {
         let now = Timestamp::now();
-        let text = match (&mut self.form, event) {
-            (Form::Text(writer), Event::Begun { header }) => writer.head(header),
-            (Form::Text(writer), Event::Finished { result, findings }) => {
+        let text = match &mut self.form {
+            Form::Text(writer) => {
                 progress.clear();
                 writer.check(result, findings)
             }
-            (Form::Lines(lines), Event::Begun { header }) => {
-                lines.insert(Lines::new(header, Label::here().into())).start(now, header).to_line()
-            }
-            (Form::Lines(Some(lines)), Event::Finished { result, findings }) => {
+            Form::Lines(Some(lines)) => {
                 let found = findings.iter().map(|finding| lines.finding(now, finding).to_line());
                 std::iter::once(lines.check(now, result).to_line()).chain(found).collect()
             }

@@ -38,6 +38,8 @@ const PAGES: &[Page] = &[
             ("unstall doctor :3000 [::1]:8080 http://box.lan/", "several targets, in any form"),
             ("unstall doctor --json | jq .findings", "for a program"),
             ("unstall doctor --markdown report.md --junit report.xml", "text here, and two files"),
+            ("unstall doctor --redact --html report.html", "a page to show to strangers"),
+            ("unstall doctor --compare before.json after.json", "what a change has changed"),
             ("unstall doctor --fail-on error", "in CI: warnings do not fail"),
         ],
         exit_codes: exit::DOCTOR,

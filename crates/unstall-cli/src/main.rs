@@ -6,6 +6,7 @@
 
 mod args;
 mod clients;
+mod compare;
 mod connect;
 mod doctor;
 mod document;
@@ -54,7 +55,10 @@ fn run(line: &[String]) -> Exit {
         Command::Doctor(options) if options.list_checks => {
             doctor::list_checks(options.json.json, style, line)
         }
-        Command::Doctor(options) => doctor::run(options, style, line),
+        Command::Doctor(options) => match options.compare.as_slice() {
+            [before, after] => compare::run([before, after], options.json.json, line),
+            _ => doctor::run(options, style, line),
+        },
         Command::Connect(options) => connect::run(&options, style, line),
         Command::Wait(options) => wait::run(&options, line),
         Command::Clients(options) => clients::run(options, style, line),

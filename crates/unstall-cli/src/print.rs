@@ -1,6 +1,7 @@
 //! Commands that print what a library generates.
 
 use crate::args::{self, Document};
+use crate::compare::CompareReport;
 use crate::document::{CheckList, ClientsReport, ConnectReport, ErrorReport, WaitReport};
 use crate::exit::Exit;
 #[cfg(target_os = "linux")]
@@ -27,6 +28,7 @@ pub(crate) fn schema(of: Document) -> Exit {
     let schema = match of {
         Document::Doctor => unstall_doctor::report::schema(),
         Document::Lines => schema_of::<Record>("a line of --json-lines"),
+        Document::Compare => schema_of::<CompareReport>("unstall doctor --compare's report"),
         Document::Connect => schema_of::<ConnectReport>("unstall connect's report"),
         Document::Wait => schema_of::<WaitReport>("unstall wait's report"),
         Document::Clients => schema_of::<ClientsReport>("unstall clients' report"),

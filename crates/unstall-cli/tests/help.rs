@@ -48,7 +48,7 @@ fn every_command_is_in_this_file() {
 #[test]
 fn every_setting_says_its_default_and_its_variable() {
     // What is an action or stands for another option has neither.
-    const NEITHER: [&str; 18] = [
+    const NEITHER: [&str; 19] = [
         "--client",
         "--help",
         "--version",
@@ -67,6 +67,7 @@ fn every_setting_says_its_default_and_its_variable() {
         "--report",
         "--verbose",
         "--qlog",
+        "--compare",
     ];
     for command in COMMANDS {
         let help = unstall(&arguments(command, "--help")).stdout;

@@ -1,5 +1,6 @@
 //! The report: what was measured and what was found, for programs (JSON, with a schema) and for people (text).
 
+mod compare;
 mod csv;
 mod exit;
 mod figures;
@@ -11,15 +12,18 @@ mod lines;
 mod markdown;
 mod metrics;
 mod prometheus;
+mod redact;
 mod schema;
 mod summary;
 mod text;
 
+pub use compare::{Change, ComparedFigure, ComparedFinding, Comparison, Unlike};
 pub use exit::ExitStatus;
 pub use formats::{FORMATS, Format};
 pub use header::{Header, Host, SCHEMA_VERSION, Tool};
 pub use lines::{Lines, Record};
 pub use metrics::{Family, text as metrics};
+pub use redact::Redactor;
 pub use schema::schema;
 pub use summary::{Counts, Summary, Verdict};
 pub use text::{Style, Writer};
