@@ -29,6 +29,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHEN", global = true, env = "UNSTALL_COLOR", hide_env_values = true)]
     #[arg(value_enum, default_value_t, hide_possible_values = true, display_order = 900)]
     pub(crate) color: When,
+
+    /// Read defaults from this file [default: config.toml in the folder for settings]
+    ///
+    /// `unstall config --path` prints where it is, `unstall config --template` what can stand in it.
+    #[arg(long, value_name = "FILE", global = true, env = "UNSTALL_CONFIG", hide_env_values = true)]
+    #[arg(display_order = 901, hide_short_help = true)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no config file
+    #[arg(long, global = true, display_order = 902, hide_short_help = true)]
+    pub(crate) no_config: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -44,6 +55,7 @@ pub(crate) enum Command {
     Lab(NoLab),
     Run(Run),
     Explain(Explain),
+    Config(Config),
     Completions(Completions),
     Man(Man),
     Schema(Schema),
@@ -388,6 +400,18 @@ pub(crate) struct FamilyArguments {
     /// IPv6 alone, whatever --family says
     #[arg(short = '6')]
     v6: bool,
+}
+
+/// Show the settings and where each comes from, or print a config file to begin with
+#[derive(Args, Debug)]
+pub(crate) struct Config {
+    /// Print a file with every setting at its default, each explained
+    #[arg(long, conflicts_with = "path")]
+    pub(crate) template: bool,
+
+    /// Print which file is read
+    #[arg(long)]
+    pub(crate) path: bool,
 }
 
 #[derive(Args, Debug)]

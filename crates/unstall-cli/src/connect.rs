@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Connect, style: Style, line: &[String]) -> Exit {
     }
     Label::here().note();
     let heading = sentence.map_or_else(|| connected_to(&timeline), |sentence| in_style(BAD, &sentence));
-    output::styled(&format!("{heading}\n{}", timeline.text(style.width, style.charset)), exit)
+    output::styled(&format!("{heading}\n{}", in_colour(&timeline, style)), exit)
 }
 
 fn exit(timeline: &Timeline, limit: Duration) -> Exit {
@@ -86,7 +86,7 @@ fn many(arguments: &Connect, connector: &Connector, count: usize, (header, style
         return output::result(&document::to_json(&report), worst);
     }
     Label::here().note();
-    output::result(&tally.text(&arguments.target.to_string(), start.elapsed(), style), worst)
+    output::styled(&tally.text(&arguments.target.to_string(), start.elapsed(), style), worst)
 }
 
 /// The file for the qlog cannot be made or written.
@@ -103,6 +103,29 @@ fn no_qlog(arguments: &Connect, error: &io::Error, line: &[String]) -> Exit {
 
 const GOOD: anstyle::Style = AnsiColor::Green.on_default().bold();
 const BAD: anstyle::Style = AnsiColor::Red.on_default().bold();
+
+/// The timeline's lines, each bar in the colour of what it came to; the word for it stands beside it.
+fn in_colour(timeline: &Timeline, style: Style) -> String {
+    let resolution = timeline
+        .resolution
+        .iter()
+        .map(|it| if it.failure.is_some() { BAD } else { AnsiColor::Cyan.on_default() });
+    let attempts = timeline.attempts.iter().map(|attempt| match attempt.outcome {
+        Outcome::Connected => GOOD,
+        Outcome::Cancelled => anstyle::Style::new().dimmed(),
+        Outcome::TimedOut => AnsiColor::Yellow.on_default(),
+        _ => BAD,
+    });
+    let text = timeline.text(style.width, style.charset);
+    let lines = text.lines().zip(resolution.chain(attempts)).map(|(line, colour)| {
+        let bar = line.find(EDGES).unwrap_or(line.len());
+        format!("{}{}\n", &line[..bar], in_style(colour, &line[bar..]))
+    });
+    lines.collect()
+}
+
+/// What a bar begins with.
+const EDGES: [char; 2] = ['\u{2502}', '|'];
 
 fn in_style(style: anstyle::Style, text: &str) -> String {
     format!("{style}{text}{style:#}")

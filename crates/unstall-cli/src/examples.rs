@@ -137,6 +137,17 @@ const PAGES: &[Page] = &[
         exit_codes: exit::PRINT,
     },
     Page {
+        name: "config",
+        more: "The file is TOML. Every option that has an environment variable can be set in it, under its long name: above all tables for every \
+               command, in a table for one. A flag goes before the environment, the environment before the file.",
+        examples: &[
+            ("unstall config", "every setting, its value, and where that comes from"),
+            ("unstall config --template > ~/.config/unstall/config.toml", "a file to begin with"),
+            ("unstall config --path", "which file is read"),
+        ],
+        exit_codes: exit::PRINT,
+    },
+    Page {
         name: "completions",
         more: "",
         examples: &[

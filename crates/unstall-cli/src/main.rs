@@ -7,6 +7,7 @@
 mod args;
 mod clients;
 mod compare;
+mod config;
 mod connect;
 mod doctor;
 mod document;
@@ -31,8 +32,10 @@ mod wait;
 use args::{Arguments, Command};
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
+use config::Config;
 use exit::Exit;
 use std::env;
+use std::ffi::OsString;
 use std::iter;
 use std::process::ExitCode;
 
@@ -46,9 +49,16 @@ fn main() -> ExitCode {
 
 /// Does what the command line says. `line` is the command line as the report quotes it.
 fn run(line: &[String]) -> Exit {
-    let arguments = match parse() {
+    let typed: Vec<OsString> = env::args_os().collect();
+    let mut command = args::command();
+    command.build();
+    let config = match config::load(&typed, &command) {
+        Ok(config) => config,
+        Err(sentence) => return usage::refuse(&sentence, usage::wants_json(line), line),
+    };
+    let arguments = match parse(typed, config.as_ref(), command) {
         Ok(arguments) => arguments,
-        Err(error) => return usage::answer(&error, line),
+        Err(error) => return usage::answer(&error, config.as_ref(), line),
     };
     let style = terminal::of_stdout(arguments.color);
     match arguments.command {
@@ -71,6 +81,7 @@ fn run(line: &[String]) -> Exit {
         }
         Command::Run(options) => run::run(&options, line),
         Command::Explain(options) => explain::run(&options, style),
+        Command::Config(options) => config::command::run(&options, config.as_ref()),
         Command::Completions(options) => print::completions(options.shell),
         Command::Man(options) => man::run(options.out.as_deref()),
         Command::Schema(options) => print::schema(options.of),
@@ -87,9 +98,16 @@ fn end_at_interrupt() {
     let _ = ctrlc::set_handler(interrupt::happened);
 }
 
-fn parse() -> Result<Arguments, clap::Error> {
-    let mut command = args::command();
-    let arguments = Arguments::from_arg_matches(&command.try_get_matches_from_mut(env::args_os())?)?;
+fn parse(
+    typed: Vec<OsString>,
+    config: Option<&Config>,
+    mut command: clap::Command,
+) -> Result<Arguments, clap::Error> {
+    let words = match config {
+        Some(config) => config::applied(typed, config, &command, |variable| env::var_os(variable).is_some()),
+        None => typed,
+    };
+    let arguments = Arguments::from_arg_matches(&command.try_get_matches_from_mut(words)?)?;
     match arguments.contradiction() {
         Some(sentence) => Err(command.error(ErrorKind::ArgumentConflict, sentence)),
         None => Ok(arguments),

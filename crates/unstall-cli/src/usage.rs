@@ -1,5 +1,6 @@
 //! What the parser answers instead of arguments: help, version, or that the command line makes no sense.
 
+use crate::config::Config;
 use crate::document::{self, ErrorReport};
 use crate::exit::Exit;
 use crate::output;
@@ -11,7 +12,7 @@ use std::io::Write;
 use unstall_doctor::report::Header;
 
 /// Prints help and version to stdout; anything else is an error, on stderr.
-pub(crate) fn answer(error: &clap::Error, line: &[String]) -> Exit {
+pub(crate) fn answer(error: &clap::Error, config: Option<&Config>, line: &[String]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let text = error.render().ansi().to_string();
@@ -19,7 +20,7 @@ pub(crate) fn answer(error: &clap::Error, line: &[String]) -> Exit {
         }
         _ => {
             let text = in_one_line(error.render().ansi().to_string(), line);
-            let _ = write!(anstream::stderr(), "{text}{}", from_environment());
+            let _ = write!(anstream::stderr(), "{text}{}{}", from_environment(), from_file(config));
             if wants_json(line) {
                 let sentence = first_line(&in_one_line(error.render().to_string(), line));
                 let report = ErrorReport::new(Header::now(line.to_vec()), sentence);
@@ -53,8 +54,15 @@ fn from_environment() -> String {
     }
 }
 
+/// The same for a config file.
+fn from_file(config: Option<&Config>) -> String {
+    config.map_or_else(String::new, |config| {
+        format!("note: settings were read from {}\n", config.path.display())
+    })
+}
+
 /// Whether the command line that makes no sense asked for JSON; its environment counts as well.
-fn wants_json(line: &[String]) -> bool {
+pub(crate) fn wants_json(line: &[String]) -> bool {
     let parse = |value: OsString| FalseyValueParser::new().parse(&clap::Command::new("unstall"), None, value);
     let by_variable = env::var_os("UNSTALL_JSON").is_some_and(|value| parse(value).unwrap_or(false));
     by_variable || line.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")

@@ -265,3 +265,16 @@ fn an_interrupt_ends_it_with_what_there_is() {
     assert_eq!(child.wait().expect("an end").code(), Some(130), "{text}");
     assert!(text.starts_with(&format!("{target}: 1 connect in ")), "{text}");
 }
+
+#[test]
+fn each_bar_has_the_colour_of_its_outcome_and_only_where_colour_is_wanted() {
+    let (server, refused) = (testing::v4_only().expect("a server"), testing::refused().expect("a port"));
+    let bar = |target: String, settings: &[&str]| {
+        let run = unstall(&[&["connect", &target], settings].concat());
+        run.stdout.lines().last().expect("a line").to_owned()
+    };
+    let colour = ["--color", "always"];
+    assert!(bar(server.addr().to_string(), &colour).contains("\u{1b}[1m\u{1b}[32m\u{2502}"), "green");
+    assert!(bar(refused.addr().to_string(), &colour).contains("\u{1b}[1m\u{1b}[31m\u{2502}"), "red");
+    assert!(!bar(server.addr().to_string(), &[]).contains('\u{1b}'));
+}

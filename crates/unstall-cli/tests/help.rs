@@ -5,8 +5,8 @@ mod common;
 use common::unstall;
 
 /// Every command; "" is the program itself.
-const COMMANDS: [&str; 10] =
-    ["", "doctor", "connect", "wait", "clients", "run", "explain", "completions", "man", "schema"];
+const COMMANDS: [&str; 11] =
+    ["", "doctor", "connect", "wait", "clients", "run", "explain", "config", "completions", "man", "schema"];
 
 fn arguments<'a>(command: &'a str, option: &'a str) -> Vec<&'a str> {
     if command.is_empty() { vec![option] } else { vec![command, option] }
@@ -48,7 +48,7 @@ fn every_command_is_in_this_file() {
 #[test]
 fn every_setting_says_its_default_and_its_variable() {
     // What is an action or stands for another option has neither.
-    const NEITHER: [&str; 19] = [
+    const NEITHER: [&str; 22] = [
         "--client",
         "--help",
         "--version",
@@ -68,6 +68,9 @@ fn every_setting_says_its_default_and_its_variable() {
         "--verbose",
         "--qlog",
         "--compare",
+        "--no-config",
+        "--template",
+        "--path",
     ];
     for command in COMMANDS {
         let help = unstall(&arguments(command, "--help")).stdout;

@@ -34,7 +34,7 @@ impl Selection {
             let found = known.iter().find(|check| check.id == id);
             found
                 .map(|check| check.id)
-                .ok_or_else(|| Unknown::new("check", id, known.iter().map(|check| check.id)))
+                .ok_or_else(|| Unknown::among("check", id, known.iter().map(|check| check.id)))
         };
         ids.iter().map(|id| find(id.as_ref())).collect::<Result<_, _>>().map(Self::Only)
     }

@@ -25,5 +25,5 @@ mod wire;
 pub use checks::{CheckInfo, list_checks};
 pub use context::Options;
 pub use doctor::{Doctor, Event, Selection};
-pub use findings::{Finding, Label, Severity, explain};
+pub use findings::{Finding, Label, Severity, Unknown, explain};
 pub use report::{ExitStatus, Report};

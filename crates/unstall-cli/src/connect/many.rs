@@ -100,7 +100,7 @@ impl Tally {
             let _ = writeln!(text, "\nconnected to {}", won.join(", "));
         }
         if let Some((number, timeline)) = &self.slowest {
-            let bars = timeline.text(style.width, style.charset);
+            let bars = super::in_colour(timeline, style);
             let _ = write!(text, "\nthe slowest, number {number}:\n{bars}");
         }
         text

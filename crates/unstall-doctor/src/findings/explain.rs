@@ -7,22 +7,22 @@ use unstall_core::outcome::Outcome;
 
 /// There is no finding, outcome or check with this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {what} `{id}`{}", suggestion(*.nearest))]
+#[error("there is no {what} `{id}`{}", suggestion(.nearest.as_deref()))]
 pub struct Unknown {
     /// What was looked for: `finding`, `check`.
     pub what: &'static str,
     /// The name that was asked for.
     pub id: String,
     /// The name that was meant, perhaps.
-    pub nearest: Option<&'static str>,
+    pub nearest: Option<String>,
 }
 
 impl Unknown {
     /// An unknown `id`, with the nearest of `known` if one is near enough to be a slip.
-    pub(crate) fn new(what: &'static str, id: &str, known: impl Iterator<Item = &'static str>) -> Self {
+    pub fn among<'a>(what: &'static str, id: &str, known: impl Iterator<Item = &'a str>) -> Self {
         let scored = known.map(|name| (strsim::jaro_winkler(id, name), name));
         let best = scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
-        Self { what, id: id.to_owned(), nearest: best.map(|(_, name)| name) }
+        Self { what, id: id.to_owned(), nearest: best.map(|(_, name)| name.to_owned()) }
     }
 }
 
@@ -41,7 +41,7 @@ pub fn explain(id: &str) -> Result<String, Unknown> {
     }
     match Outcome::ALL.into_iter().find(|outcome| outcome.id() == id) {
         Some(outcome) => Ok(format!("{id} (outcome)\n\n{}\n", outcomes::meaning(outcome))),
-        None => Err(Unknown::new("finding", id, ids())),
+        None => Err(Unknown::among("finding", id, ids())),
     }
 }
 
