@@ -124,6 +124,9 @@ pub(crate) struct Doctor {
     pub(crate) compare: Vec<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) fixing: Fixing,
+
+    #[command(flatten)]
     pub(crate) reports: Reports,
 
     /// Progress on stderr: auto, always or never
@@ -133,6 +136,35 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true)]
     #[arg(env = "UNSTALL_PROGRESS", hide_env_values = true)]
     pub(crate) progress: When,
+}
+
+/// Changes that can be taken back.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct Fixing {
+    /// After the report, offer what unstall can change safely: a hosts file without `localhost`
+    ///
+    /// Each change is shown and asked for; a copy of the file stays beside it, and --undo-fix takes the change back. Everything else that the
+    /// report advises is left to people.
+    #[arg(long, conflicts_with_all = ["list_checks", "compare", "redact"], hide_short_help = true)]
+    pub(crate) fix: bool,
+
+    /// Take back what --fix has changed, and measure nothing
+    #[arg(long, conflicts_with_all = ["fix", "targets", "list_checks", "compare"], hide_short_help = true)]
+    pub(crate) undo_fix: bool,
+
+    /// Make the changes of --fix without asking
+    #[arg(long, requires = "fix", hide_short_help = true)]
+    pub(crate) yes: bool,
+
+    /// Show what --fix or --undo-fix would change, and change nothing
+    #[arg(long, hide_short_help = true)]
+    pub(crate) dry_run: bool,
+
+    /// The hosts file that --fix and --undo-fix change [default: the system's]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(env = "UNSTALL_HOSTS_FILE", hide_env_values = true)]
+    pub(crate) hosts_file: Option<PathBuf>,
 }
 
 /// Connect once, and show every attempt

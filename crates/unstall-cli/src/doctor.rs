@@ -4,6 +4,7 @@ use crate::args::{Doctor as Arguments, Reports, Typed, reports};
 use crate::document::{self, CheckList};
 use crate::emulated::{Label, is_emulated};
 use crate::exit::Exit;
+use crate::fix;
 use crate::output;
 use crate::progress::Progress;
 use crate::report_file::ReportFile;
@@ -14,6 +15,12 @@ use unstall_doctor::report::{CheckResult, Format, Header, Lines, Redactor, Repor
 use unstall_doctor::{CheckInfo, Doctor, Event, ExitStatus, Finding, Options, Selection};
 
 pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
+    if arguments.fixing.undo_fix {
+        return fix::undo(&arguments.fixing);
+    }
+    if let Some(sentence) = fix::contradiction(&arguments.fixing) {
+        return usage::refuse(sentence, arguments.json.json, line);
+    }
     let form = match Form::of(&arguments, style) {
         Ok(form) => form,
         Err(sentence) => return usage::refuse(&sentence, arguments.json.json, line),
@@ -54,13 +61,15 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
     // What was shown check by check and what is written now have the same placeholders.
     let report = stdout.redactor.as_mut().map_or(report.clone(), |redactor| redactor.report(&report));
     let exit = stdout.rest(&report, exit);
-    files.into_iter().fold(exit, |exit, (format, file)| match file.write(&format.render(&report)) {
-        Ok(()) => exit,
-        Err(sentence) => {
-            output::note(&sentence);
-            Exit::CouldNot
-        }
-    })
+    let exit =
+        files.into_iter().fold(exit, |exit, (format, file)| match file.write(&format.render(&report)) {
+            Ok(()) => exit,
+            Err(sentence) => {
+                output::note(&sentence);
+                Exit::CouldNot
+            }
+        });
+    if arguments.fixing.fix { fix::offer(&arguments.fixing, &report, exit) } else { exit }
 }
 
 /// The files that were asked for.

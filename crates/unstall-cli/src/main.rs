@@ -16,6 +16,7 @@ mod emulated;
 mod examples;
 mod exit;
 mod explain;
+mod fix;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod lab;

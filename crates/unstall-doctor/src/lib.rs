@@ -16,6 +16,7 @@ pub mod findings;
 mod hosts;
 mod lookup;
 mod probe;
+pub mod repair;
 pub mod report;
 mod stats;
 #[cfg(all(test, unix))]

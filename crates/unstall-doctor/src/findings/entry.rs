@@ -142,6 +142,13 @@ impl FixEntry {
         self
     }
 
+    /// The same, which unstall may carry out; it needs a way back.
+    #[must_use]
+    pub const fn automatic(mut self) -> Self {
+        self.kind = FixKind::Automatic;
+        self
+    }
+
     /// The same with the way back.
     #[must_use]
     pub const fn with_undo(mut self, undo: &'static str) -> Self {

@@ -25,7 +25,8 @@ lacks the line, and nothing else on this system supplies the name.",
                     },
                     SHOW_HOSTS_WINDOWS,
                 ])
-                .with_undo("take the two lines out of the hosts file again"),
+                .with_undo("`unstall doctor --undo-fix`, or take the two lines out of the hosts file again")
+                .automatic(),
         ],
         links: &["https://github.com/webpack/webpack-dev-server/issues/420", "https://www.rfc-editor.org/rfc/rfc6761#section-6.3"],
     };
@@ -132,7 +133,8 @@ is here.",
             Command { os: Os::Linux, line: r"printf '127.0.0.1 localhost\n::1 localhost\n' | sudo tee -a /etc/hosts" },
             SHOW_HOSTS_WINDOWS,
         ])
-        .with_undo("take the two lines out of the hosts file again")],
+        .with_undo("`unstall doctor --undo-fix`, or take the two lines out of the hosts file again")
+        .automatic()],
         links: &["https://github.com/angular/angular-cli/issues/2227"],
     };
     HOSTS_ONE_FAMILY = Entry {
