@@ -124,6 +124,9 @@ pub(crate) struct Doctor {
     pub(crate) compare: Vec<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) watching: Watching,
+
+    #[command(flatten)]
     pub(crate) fixing: Fixing,
 
     #[command(flatten)]
@@ -136,6 +139,28 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true)]
     #[arg(env = "UNSTALL_PROGRESS", hide_env_values = true)]
     pub(crate) progress: When,
+}
+
+/// A live view.
+#[derive(Args, Debug)]
+pub(crate) struct Watching {
+    /// Connect to one target again and again, and show how it goes until Ctrl-C
+    ///
+    /// On a terminal a view that is redrawn: the newest connects, statistics, and when the outcome changed. Elsewhere a line for each change. Then
+    /// the statistics. Exit code 0 if the last connect succeeded, 1 if not.
+    #[arg(long, hide_short_help = true, requires = "targets")]
+    #[arg(conflicts_with_all = ["list_checks", "compare", "redact", "json", "json_lines", "checks", "fix", "undo_fix"])]
+    pub(crate) watch: bool,
+
+    /// From the start of one connect of --watch to that of the next
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::parse, hide_short_help = true)]
+    #[arg(env = "UNSTALL_EVERY", hide_env_values = true)]
+    pub(crate) every: Duration,
+
+    /// After how many connects --watch ends [default: at Ctrl-C]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(env = "UNSTALL_COUNT", hide_env_values = true)]
+    pub(crate) count: Option<NonZeroU32>,
 }
 
 /// Changes that can be taken back.

@@ -9,8 +9,9 @@ use crate::output;
 use crate::progress::Progress;
 use crate::report_file::ReportFile;
 use crate::usage;
+use crate::watch;
 use jiff::Timestamp;
-use unstall::Target;
+use unstall::{Connector, Target};
 use unstall_doctor::report::{CheckResult, Format, Header, Lines, Redactor, Report, Style, Writer};
 use unstall_doctor::{CheckInfo, Doctor, Event, ExitStatus, Finding, Options, Selection};
 
@@ -20,6 +21,9 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
     }
     if let Some(sentence) = fix::contradiction(&arguments.fixing) {
         return usage::refuse(sentence, arguments.json.json, line);
+    }
+    if arguments.watching.watch {
+        return watched(&arguments, style, line);
     }
     let form = match Form::of(&arguments, style) {
         Ok(form) => form,
@@ -70,6 +74,15 @@ pub(crate) fn run(arguments: Arguments, style: Style, line: &[String]) -> Exit {
             }
         });
     if arguments.fixing.fix { fix::offer(&arguments.fixing, &report, exit) } else { exit }
+}
+
+/// `--watch`.
+fn watched(arguments: &Arguments, style: Style, line: &[String]) -> Exit {
+    let [Typed { target, .. }] = arguments.targets.as_slice() else {
+        return usage::refuse("--watch shows one target; give one", arguments.json.json, line);
+    };
+    let connector = Connector::new().connect_timeout(arguments.timeout).family(arguments.family.choice());
+    watch::run(target, &connector, &arguments.watching, style)
 }
 
 /// The files that were asked for.

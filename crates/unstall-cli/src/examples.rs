@@ -40,6 +40,7 @@ const PAGES: &[Page] = &[
             ("unstall doctor --markdown report.md --junit report.xml", "text here, and two files"),
             ("unstall doctor --redact --html report.html", "a page to show to strangers"),
             ("unstall doctor --compare before.json after.json", "what a change has changed"),
+            ("unstall doctor --watch localhost:3000", "one target live, until Ctrl-C"),
             ("unstall doctor --fix --dry-run", "what unstall could put right by itself"),
             ("unstall doctor --fail-on error", "in CI: warnings do not fail"),
         ],

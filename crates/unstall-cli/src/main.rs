@@ -29,6 +29,7 @@ mod run;
 mod terminal;
 mod usage;
 mod wait;
+mod watch;
 
 use args::{Arguments, Command};
 use clap::FromArgMatches;

@@ -72,3 +72,28 @@ fn one_check_alone_and_the_list_of_all() {
         assert!(list.stdout.lines().any(|present| present == line), "{line} is not in the list");
     }
 }
+
+#[test]
+fn watch_tells_off_a_terminal_of_changes_alone_and_then_the_statistics() {
+    let refused = unstall::testing::refused().expect("a port");
+    let target = refused.addr().to_string();
+    let run = unstall(&["doctor", "--watch", "--every", "1ms", "--count", "5", &target]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let said: Vec<&str> = run.stdout.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(said.len(), 1, "{}", run.stdout);
+    assert!(
+        said[0].starts_with(&format!("{target}: ")) && said[0].contains(" refused after "),
+        "{}",
+        said[0]
+    );
+    assert!(run.stdout.contains(&format!("\n{target}: 5 connects in ")), "{}", run.stdout);
+    assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
+}
+
+#[test]
+fn watch_wants_one_target_and_no_document() {
+    for arguments in [&["--watch"][..], &["--watch", ":1", ":2"], &["--watch", "--json", ":1"]] {
+        let run = unstall(&[&["doctor"], arguments].concat());
+        assert_eq!((run.code, run.stderr.is_empty()), (Some(2), false), "{arguments:?}");
+    }
+}

@@ -48,7 +48,7 @@ fn every_command_is_in_this_file() {
 #[test]
 fn every_setting_says_its_default_and_its_variable() {
     // What is an action or stands for another option has neither.
-    const NEITHER: [&str; 26] = [
+    const NEITHER: [&str; 27] = [
         "--client",
         "--help",
         "--version",
@@ -69,6 +69,7 @@ fn every_setting_says_its_default_and_its_variable() {
         "--qlog",
         "--compare",
         "--no-config",
+        "--watch",
         "--fix",
         "--undo-fix",
         "--yes",

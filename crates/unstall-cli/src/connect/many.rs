@@ -15,19 +15,19 @@ use unstall_doctor::report::Style;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Statistic {
     /// What they came to.
-    outcome: String,
+    pub(crate) outcome: String,
     /// How many there were.
-    n: usize,
+    pub(crate) n: usize,
     /// The shortest.
-    min_ns: u64,
+    pub(crate) min_ns: u64,
     /// The middle one; of an even number the lower.
-    median_ns: u64,
+    pub(crate) median_ns: u64,
     /// 95 in a hundred were not longer.
-    p95_ns: u64,
+    pub(crate) p95_ns: u64,
     /// 99 in a hundred were not longer.
-    p99_ns: u64,
+    pub(crate) p99_ns: u64,
     /// The longest.
-    max_ns: u64,
+    pub(crate) max_ns: u64,
 }
 
 /// What connects came to so far.
