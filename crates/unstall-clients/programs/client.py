@@ -1,4 +1,5 @@
 # One request by the library named first; "empty reply" if the server closes without a byte.
+import os
 import sys
 
 how, url, host, port = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
@@ -48,4 +49,10 @@ def by_aiohttp():
 try:
     globals()["by_" + how]()
 except Exception as error:
-    sys.exit(f"{type(error).__name__}: {error}")
+    import re
+
+    # asyncio's words for a refusal ("Connect call failed") have none for what it is, but its number.
+    numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
+    numbers.add(getattr(getattr(error, "os_error", error), "errno", None))
+    words = " ".join(os.strerror(number) for number in numbers if number)
+    sys.exit(f"{type(error).__name__}: {error} {words}")

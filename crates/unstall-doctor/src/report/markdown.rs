@@ -1,5 +1,6 @@
 //! The report as Markdown: what to paste into an issue.
 
+use super::text::sentence;
 use super::{CheckResult, Report, Status};
 use crate::findings::{Finding, Fix, Severity};
 use std::fmt::Write;
@@ -19,9 +20,9 @@ pub(super) fn render(report: &Report) -> String {
         header.started_at,
         report.label
     );
-    let _ = writeln!(page, "**{}.**", prose(&capital(&report.summary.text)));
+    let _ = writeln!(page, "**{}**", prose(&sentence(&report.summary.text)));
     if let Some(step) = &report.summary.next_step {
-        let _ = writeln!(page, "\nNext: {}.", prose(step));
+        let _ = writeln!(page, "\nNext: {}", prose(&sentence(step)));
     }
     for finding in &report.findings {
         section(&mut page, finding);
@@ -114,11 +115,6 @@ fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]

@@ -189,7 +189,7 @@ fn severity(severity: Severity) -> (&'static str, Ansi) {
 }
 
 /// With a capital and a full stop.
-fn sentence(words: &str) -> String {
+pub(super) fn sentence(words: &str) -> String {
     let mut chars = words.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     let stop = if words.ends_with('.') { "" } else { "." };

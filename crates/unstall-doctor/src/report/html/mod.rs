@@ -4,6 +4,7 @@
 
 mod charts;
 
+use super::text::sentence;
 use super::{CheckResult, Report, Status, Verdict};
 use crate::findings::{Evidence, Finding, Fix, Label, Severity};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -205,14 +206,6 @@ fn prose(text: &str) -> Markup {
             @if index % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
-}
-
-/// With a capital letter, and a full stop where none is.
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    let end = if text.ends_with(['.', '`']) { "" } else { "." };
-    format!("{first}{}{end}", chars.as_str())
 }
 
 #[cfg(test)]
