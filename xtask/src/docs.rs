@@ -20,7 +20,13 @@ pub(crate) struct Options {
     /// Only the C header, for which nothing has to be built.
     #[arg(long)]
     header: bool,
+    /// Also write the table of docs/CLIENTS.md: how the programs of this machine behave under Windows' refusals (root; some minutes).
+    #[arg(long, conflicts_with_all = ["check", "header"])]
+    clients: bool,
 }
+
+/// What the program prints there, up to what it found.
+const CLIENTS: &[&str] = &["lab", "--profile", "windows-11", "--", "clients", "--progress", "never"];
 
 /// A document, and the arguments of `unstall` that print it.
 const DOCUMENTS: &[(&str, &[&str])] = &[
@@ -56,6 +62,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, 
             settle(&workspace.root.join(document), &printed(&program, arguments)?, options.check)
         });
     }
+    if options.clients {
+        run.step("docs/CLIENTS.md", || clients(workspace, &program));
+    }
     run.step("docs/man", || man_pages(workspace, &program, options.check));
     let with_lab = transcript::has_lab(&program);
     if !with_lab {
@@ -69,6 +78,24 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, 
         Some(why) => run.leave_out("README.md: transcripts", &why),
     }
     Ok(run.finish())
+}
+
+/// Writes what the programs of this machine do. What it finds (exit code 1) is no failure.
+fn clients(workspace: &Workspace, program: &Path) -> Result<(), String> {
+    let (before, after) = CLIENTS.split_at(4);
+    let output = Command::new(program).args(before).arg(program).args(after).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("cannot run {}: {error}", program.display()))?;
+    if output.status.code().is_none_or(|code| code > 1) {
+        return Err(format!("{CLIENTS:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let table = printed.split("\nwarn ").next().unwrap_or_default().trim_end();
+    let file = workspace.root.join("docs/CLIENTS.md");
+    let mut text =
+        fs::read_to_string(&file).map_err(|error| format!("cannot read docs/CLIENTS.md: {error}"))?;
+    let part = marks::part(&text, "clients").map_err(|error| format!("docs/CLIENTS.md: {error}"))?;
+    text.replace_range(part, &format!("```text\n{table}\n```\n"));
+    fs::write(&file, text).map_err(|error| format!("cannot write docs/CLIENTS.md: {error}"))
 }
 
 /// The release build of the program.

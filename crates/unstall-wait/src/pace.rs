@@ -25,6 +25,10 @@ pub(crate) const LONG_HOLD: Duration = Duration::from_millis(100);
 /// How long, from the moment on in which the server has accepted.
 pub(crate) const SHORT_HOLD: Duration = Duration::from_millis(1);
 
+/// How soon it is looked again whether the server has accepted; the pause doubles up to [`SHORT_HOLD`]. A server that waits in accept
+/// takes some tens of microseconds.
+pub(crate) const FIRST_LOOK: Duration = Duration::from_micros(100);
+
 /// The pause after a look, or a try, that took `cost`, when `sharing` targets are looked at in turn.
 pub(crate) fn local(cost: Duration, sharing: usize, interval: Duration) -> Duration {
     let sharing = u32::try_from(sharing).unwrap_or(u32::MAX);

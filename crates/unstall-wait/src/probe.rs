@@ -168,12 +168,15 @@ async fn held(stream: &mut Async<TcpStream>, hold: Option<Duration>, peer: Optio
     let whole = start + hold.unwrap_or(pace::LONG_HOLD);
     // Set to nothing where the OS does not tell whether a program has accepted.
     let mut local = peer.filter(|peer| hold.is_none() && locality::is_local_by(peer.ip(), addresses::is_own));
+    let mut look_again = pace::FIRST_LOOK;
     loop {
         // Looked at before the wait: the server must have kept the connection for so long after it accepted.
         let all_accepted = local.and_then(watch::all_accepted);
         local = local.filter(|_| all_accepted.is_some());
         let accepted = all_accepted == Some(true);
-        let until = if local.is_some() { whole.min(Instant::now() + pace::SHORT_HOLD) } else { whole };
+        let pause = if accepted { pace::SHORT_HOLD } else { look_again };
+        look_again = (look_again * 2).min(pace::SHORT_HOLD);
+        let until = if local.is_some() { whole.min(Instant::now() + pause) } else { whole };
         match within(until, first_bytes(stream)).await {
             // It speaks, or it has ended.
             Some(read) => return ended(&read).unwrap_or(Answer::Up),
