@@ -77,6 +77,20 @@ fn a_program_that_is_not_there_is_told_and_nothing_measured_is_exit_code_3() {
     assert!(cell["words"].as_str().is_some_and(|words| words.contains("No such file")), "{cell}");
 }
 
+#[test]
+fn a_program_that_reaches_a_closed_port_is_not_believed() {
+    let run = clients(&["--json", "--client", "true {url}"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let json = document(&run, "clients");
+    let row = &json["results"][0]["clients"][0];
+    assert!(
+        row["why_not"].as_str().is_some_and(|why| why.contains("as if it had reached a closed port")),
+        "{row}"
+    );
+    assert!(row["cells"].as_array().expect("cells").iter().all(|cell| cell["median_ns"].is_null()), "{row}");
+    assert!(clients(&["--client", "true {url}"]).stdout.contains("as if it had reached a closed port"));
+}
+
 /// The number that the client has written to a file, when it has.
 fn number_in(file: &Path) -> rustix::process::Pid {
     let deadline = Instant::now() + Duration::from_secs(120);

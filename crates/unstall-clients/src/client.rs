@@ -112,7 +112,9 @@ impl Client {
 fn command(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut words = words.into_iter();
     let program = words.next().map_or_else(OsString::new, |word| word.as_ref().to_owned());
-    let mut command = Command::new(program);
+    // What the system starts by its bare name is less than a shell does: on Windows no .cmd, which is what npm makes.
+    let found = if cfg!(windows) { which::which(&program).ok() } else { None };
+    let mut command = Command::new(found.map_or(program, OsString::from));
     command.args(words);
     for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
         command.env_remove(name);
@@ -132,7 +134,7 @@ pub(crate) fn installed(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result
     }
     let mut prepared = BTreeMap::new();
     let mut clients = Vec::new();
-    for program in PROGRAMS.iter().filter(|program| is_there(program.file)) {
+    for program in PROGRAMS.iter().filter(|program| which::which(program.file).is_ok()) {
         progress(program.name);
         clients.extend(found(program, folder, &mut prepared));
     }
@@ -201,23 +203,6 @@ fn this_program() -> Option<Client> {
         limit: Limit::Words(["--timeout", "1s"].map(str::to_owned).into()),
         why_not: None,
     })
-}
-
-/// Whether a program of this name is in `PATH`.
-fn is_there(name: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|folder| is_program(&folder.join(name)))
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.with_extension("exe").is_file()
 }
 
 /// The first thing that looks like a version: digits, a dot, digits.

@@ -210,14 +210,15 @@ fn run_all(
     let these: Vec<&Client> = places.iter().map(|place| &clients[*place]).collect();
     let cells = all_cells(options, &these, puts, progress);
     for ((place, client), cells) in places.iter().zip(these).zip(cells) {
-        surveyed[*place] = Some(Surveyed {
+        let row = Surveyed {
             client: client.name.clone(),
             version: client.version.clone(),
             cure: client.cure.clone(),
             asks_for_no_retry,
             why_not: client.why_not.clone(),
             cells,
-        });
+        };
+        surveyed[*place] = Some(row.believed());
     }
 }
 
@@ -312,6 +313,24 @@ impl Cell {
     /// The fastest run: what other programs on the machine did meanwhile is in it least.
     pub(crate) fn fastest(&self) -> Option<Duration> {
         self.samples_ns.iter().min().map(|ns| Duration::from_nanos(*ns))
+    }
+}
+
+/// What is said of a program whose word is worth nothing.
+const NOT_BELIEVED: &str = "it ends as if it had reached a closed port, so its exit code tells nothing";
+
+impl Surveyed {
+    /// Without figures, where the program says that a closed port answers: a stand-in that does nothing, for example.
+    fn believed(mut self) -> Self {
+        let closed = SITUATIONS.iter().position(|situation| situation.id == situation::CLOSED);
+        let gets = closed.and_then(|at| self.cells.get(at)?.result);
+        if gets == Some(Gets::Answered) {
+            self.why_not = Some(NOT_BELIEVED.to_owned());
+            self.cells
+                .iter_mut()
+                .for_each(|cell| *cell = Cell { words: NOT_BELIEVED.to_owned(), ..Cell::default() });
+        }
+        self
     }
 }
 

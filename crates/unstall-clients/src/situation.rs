@@ -28,6 +28,9 @@ pub(crate) struct Situation {
 /// The situation that shows how long a client takes when nothing is wrong.
 pub(crate) const SOUND: &str = "answers";
 
+/// A closed port by its address: who reaches that is not to be believed.
+pub(crate) const CLOSED: &str = "closed";
+
 /// The situation in which an address does not answer.
 const SILENT: &str = "silent-first";
 
@@ -41,7 +44,7 @@ pub(crate) static SITUATIONS: &[Situation] = &[
         make: testing::v4_only,
     },
     Situation {
-        id: "closed",
+        id: CLOSED,
         head: "closed",
         about: "a closed port, by 127.0.0.1",
         by: By::Address,

@@ -1,7 +1,7 @@
 //! What the figures come to: findings, each for all programs that it is about.
 
 use crate::judge::Gets;
-use crate::situation::{SITUATIONS, SOUND};
+use crate::situation::{CLOSED, SITUATIONS, SOUND};
 use crate::{Cell, Survey, Surveyed};
 use std::time::Duration;
 use unstall_core::text;
@@ -29,14 +29,14 @@ pub(crate) fn findings(survey: &Survey, emulated: bool) -> Vec<Finding> {
     let groups: [(&str, Vec<Case<'_>>); 5] = [
         (
             "client-refused-late",
-            of(&["closed", "closed-localhost"])
+            of(&[CLOSED, "closed-localhost"])
                 .into_iter()
                 .filter(|case| late(case) && !gets(case, &[Gets::Answered]))
                 .collect(),
         ),
         (
             "client-hides-refusal",
-            of(&["closed", "closed-localhost", "own-limit"])
+            of(&[CLOSED, "closed-localhost", "own-limit"])
                 .into_iter()
                 .filter(|case| gets(case, &[Gets::TimedOut]))
                 .collect(),
