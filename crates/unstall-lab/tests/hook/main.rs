@@ -134,8 +134,14 @@ fn serve_both(lab: &Lab) -> String {
     serve(lab, "[::]:0")
 }
 
+/// What Wine says now and then, on a busy machine, of a program that it starts the next time: ERROR_INTERNAL_ERROR.
+const WINE_FAILED: &str = "Internal error. (os error 1359)";
+
 fn output(lab: &Lab, program: &Program) -> Finished {
-    lab.output(program, Some(LIMIT)).expect("Wine runs")
+    let run = || lab.output(program, Some(LIMIT)).expect("Wine runs");
+    let finished = run();
+    // Once more, and then it counts.
+    if String::from_utf8_lossy(&finished.stderr).contains(WINE_FAILED) { run() } else { finished }
 }
 
 /// What a program printed; it must have ended with 0.
